@@ -1,0 +1,132 @@
+"""`comity lint`: every fault of files, with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from comity.cli.failure import BAD_INPUT, errors_in
+from comity.cli.output import console, write_json
+from comity.cli.session import Format, FormatOption
+from comity.errors import ComityError, Faults, Misuse, Place
+
+if TYPE_CHECKING:
+    from comity.document import Document
+
+EXAMPLE = "Example:  comity lint types.yaml profiles.txt examples/active_city"
+
+_YAML = (".yaml", ".yml")
+_PROFILES = (".txt", ".profiles")
+_FEDERATION = ("federation.yaml", "federation.yml")
+
+
+def lint(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH…", help="Files of types, profiles, contracts; federations.", show_default=False),
+    ],
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Check type, contract, profile and federation files.
+
+    A directory is a federation. A file that belongs to one (a directory above it has a federation.yaml) is checked
+    together with it. Leaves with 0 if all is well, and with 2 and a line for each fault if not.
+    """
+    faults = [fault for path in paths for fault in _faults(path)]
+    if format is Format.JSON:
+        write_json({"paths": len(paths), "faults": [fault.as_dict() for fault in faults]})
+    else:
+        _print(faults, len(paths))
+    if faults:
+        raise typer.Exit(BAD_INPUT)
+
+
+def _print(faults: list[ComityError], checked: int) -> None:
+    out = console()
+    for fault in faults:
+        where = f"{fault.place}: " if fault.place else ""
+        out.print(f"{where}{fault.message} [{fault.code}]")
+        if fault.hint:
+            out.print(f"    hint: {fault.hint}", style="dim")
+    paths = "1 path" if checked == 1 else f"{checked} paths"
+    count = "1 fault" if len(faults) == 1 else f"{len(faults) or 'no'} faults"
+    console(stderr=True).print(f"{paths} checked, {count}", style="red" if faults else "green")
+
+
+def _faults(path: Path) -> list[ComityError]:
+    try:
+        _check(path)
+    except ComityError as error:
+        return errors_in(error)
+    return []
+
+
+def _check(path: Path) -> None:
+    if path.is_dir():
+        _check_federation(path)
+    elif path.suffix in _YAML:
+        _check_yaml(path)
+    elif path.suffix in _PROFILES or not path.exists():
+        _check_profiles(path)
+    else:
+        hint = f"files that can be checked end in {', '.join(_YAML + _PROFILES)}"
+        raise Misuse("what is in this file cannot be told", code="unknown-file", place=Place(str(path)), hint=hint)
+
+
+def _check_yaml(path: Path) -> None:
+    from comity.document import read_document
+
+    document = read_document(path)
+    keys = document.data if isinstance(document.data, dict) else {}
+    root = _federation_around(path)
+    if root is not None:
+        _check_federation(root, only=path)
+    elif "contract" in keys or "federation" in keys:
+        _check_federation(path.parent, only=path)
+    elif "profiles" in keys:
+        _check_profiles(path)
+    elif keys.keys() & {"domain", "namespace", "types"}:
+        _check_types(document)
+    else:
+        hint = "its first key is one of domain, types, contract, profiles, federation"
+        raise document.fault("what is in this file cannot be told", (), code="unknown-file", hint=hint)
+
+
+def _check_types(document: Document) -> None:
+    from comity.event.taxonomy import Taxonomy
+    from comity.meaning.units import check_unit
+
+    Taxonomy.from_document(document, ignore=("description",), check_unit=check_unit)
+
+
+def _check_profiles(path: Path) -> None:
+    from comity.match.match import read_bound_profiles
+
+    read_bound_profiles(path)
+
+
+def _check_federation(directory: Path, only: Path | None = None) -> None:
+    """Check all the files of a federation, and tell the faults of one of them or of all."""
+    from comity.federation import load
+
+    try:
+        load(directory)
+    except ComityError as error:
+        faults = errors_in(error)
+        if only is not None:
+            faults = [fault for fault in faults if _is_in(fault, only)]
+        if faults:
+            raise Faults(faults) from None
+
+
+def _is_in(fault: ComityError, path: Path) -> bool:
+    file = fault.place.file if fault.place else None
+    return file is None or Path(file).resolve() == path.resolve()
+
+
+def _federation_around(path: Path) -> Path | None:
+    """The nearest directory above a file that says it is a federation; spelt as the file is, if it can be."""
+    above = (*path.parents, *path.resolve().parents)
+    return next((one for one in above if any((one / name).is_file() for name in _FEDERATION)), None)

@@ -1,0 +1,61 @@
+"""`comity`: the entry point, and what every command has in common."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import comity
+from comity.cli import lint, match, relate
+from comity.cli.failure import INTERRUPTED, report
+from comity.cli.session import Session
+
+app = typer.Typer(
+    name="comity",
+    help="Event federation: subscribe once, in your own words and units, to events from every system.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(epilog=lint.EXAMPLE)(lint.lint)
+app.command(epilog=relate.EXAMPLE)(relate.relate)
+app.command(epilog=match.EXAMPLE)(match.match)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"comity {comity.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    context: typer.Context,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more; show tracebacks.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Event federation: subscribe once, in your own words and units, to events from every system."""
+    context.ensure_object(Session).verbose = verbose
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Run the program with the arguments of the process, or with others, and leave with its exit code."""
+    session = Session()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a locale without ✓ is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app(arguments, obj=session, prog_name="comity")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        sys.exit(report(error, session))
+
+
+if __name__ == "__main__":
+    run()

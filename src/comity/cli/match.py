@@ -1,0 +1,175 @@
+"""`comity match`: many profiles over events."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from comity.cli.output import console, refuse_overwriting, result_stream, write_json
+from comity.cli.rejected import RejectedRecords
+from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
+
+if TYPE_CHECKING:
+    from comity.event.taxonomy import Taxonomy
+    from comity.profile.profile import Profile
+
+EXAMPLE = "Example:  comity match profiles.txt events.jsonl --count"
+
+_PROGRESS_EVERY_S = 0.2
+
+
+class Engine(StrEnum):
+    """What evaluates the profiles."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+class Matches(Protocol):
+    """What an engine finds. The figures are complete once the last pair was taken."""
+
+    events: int
+    """Events that were evaluated, without the rejected records."""
+    rejected: Iterable[Mapping[str, Any]]
+    """Records that are no events, in the shape of `Rejected.as_dict`."""
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Name of a profile and id of an event that it matches."""
+
+
+def match(
+    context: typer.Context,
+    profiles: Annotated[
+        Path, typer.Argument(metavar="PROFILES", help="Text, one `name: filter` a line, or YAML.", show_default=False)
+    ],
+    events: Annotated[
+        str,
+        typer.Argument(
+            metavar="EVENTS",
+            help="JSON Lines of CloudEvents: a file, .gz, a directory, or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    types: TypesOption = None,
+    engine: Annotated[Engine, typer.Option(help="In this process, or on Spark.")] = Engine.LOCAL,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the matches there.", show_default=False)
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="Print matches per profile and in total.")] = False,
+    rejected: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write records that are no events there.", show_default=False)
+    ] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Evaluate many profiles over events.
+
+    Prints a line `{"profile": …, "event": …}` for each match. Records that are no events are counted, and the others go
+    on. Without types an attribute has the kind of its value.
+    """
+    for output in (out, rejected):
+        refuse_overwriting(output, profiles, events)
+    found, taxonomy = _read(profiles, types)
+    with ExitStack() as stack:
+        sink = stack.enter_context(nullcontext() if count and out is None else result_stream(out))
+        refused = stack.enter_context(RejectedRecords.into(rejected))
+        matches: Matches
+        if engine is Engine.SPARK:
+            matches = _on_spark(found, events, taxonomy, context.ensure_object(Session))
+        else:
+            matches = _LocalMatches(found, events, taxonomy, refused)
+        counts = _write(_with_progress(matches, quiet=sink is sys.stdout.buffer), sink)
+        for record in matches.rejected:
+            refused.add(record)
+    refused.report(matches.events, format)
+    if count:
+        _print_counts(counts, [one.name for one in found], matches.events, refused.count, format)
+
+
+def _read(profiles: Path, types: Path | None) -> tuple[list[Profile], Taxonomy | None]:
+    from comity.match.match import read_bound_profiles
+
+    taxonomy = read_types(types) if types else None
+    return read_bound_profiles(profiles, taxonomy), taxonomy
+
+
+def _on_spark(profiles: list[Profile], events: str, taxonomy: Taxonomy | None, session: Session) -> Matches:
+    from comity.pipeline.match import match_on_spark
+
+    found: Matches = match_on_spark(profiles, events, taxonomy=taxonomy, verbose=session.verbose)
+    return found
+
+
+class _LocalMatches:
+    """Matching in this process. Rejected records are handed on as they come, so that none has to be kept."""
+
+    rejected: Iterable[Mapping[str, Any]] = ()
+
+    def __init__(
+        self, profiles: list[Profile], events: str, taxonomy: Taxonomy | None, refused: RejectedRecords
+    ) -> None:
+        from comity.event.files import read_events
+        from comity.match.match import Matcher
+
+        self.events = 0
+        self._refused = refused
+        self._matcher = Matcher(profiles, taxonomy)
+        self._records = read_events(events, taxonomy)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        from comity.event.jsonlines import Rejected
+
+        match = self._matcher.match
+        for record in self._records:
+            if isinstance(record, Rejected):
+                self._refused.add(record.as_dict())
+                continue
+            self.events += 1
+            for name in match(record):
+                yield name, record.id
+
+
+def _write(pairs: Iterable[tuple[str, str]], sink: IO[bytes] | None) -> Counter[str]:
+    """Write a line for each match; gives how many each profile has."""
+    from msgspec.json import encode
+
+    counts: Counter[str] = Counter()
+    for profile, event in pairs:
+        counts[profile] += 1
+        if sink is not None:
+            sink.write(b'{"profile":%b,"event":%b}\n' % (encode(profile), encode(event)))
+    return counts
+
+
+def _with_progress(matches: Matches, *, quiet: bool) -> Iterator[tuple[str, str]]:
+    """The pairs, while a line on the terminal tells how far they are; not when the pairs themselves go there."""
+    if not sys.stderr.isatty() or (quiet and sys.stdout.isatty()):
+        yield from matches.pairs()
+        return
+    due = time.monotonic() + _PROGRESS_EVERY_S
+    with console(stderr=True).status("reading events") as status:
+        for number, pair in enumerate(matches.pairs(), start=1):
+            yield pair
+            if time.monotonic() >= due:
+                due = time.monotonic() + _PROGRESS_EVERY_S
+                status.update(f"{matches.events:,} events, {number:,} matches")
+
+
+def _print_counts(counts: Counter[str], names: list[str], events: int, rejected: int, format: Format) -> None:
+    total = counts.total()
+    if format is Format.JSON:
+        profiles = {name: counts[name] for name in names}
+        write_json({"total": total, "profiles": profiles, "events": events, "rejected": rejected})
+        return
+    out = console()
+    width = max(map(len, [*names, "total"]))
+    for name in names:
+        out.print(f"{name:<{width}}  {counts[name]:>12,}")
+    out.print(f"{'total':<{width}}  {total:>12,}", style="bold")

@@ -1,0 +1,67 @@
+"""Results on standard output or in files, messages on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from comity.errors import Misuse, Place
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that colours on a terminal only and never wraps, because lines are read by programs, too."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def write_json(value: Any, *, stderr: bool = False, indent: int | None = None) -> None:
+    """A value as JSON in UTF-8, whatever the locale."""
+    stream = sys.stderr.buffer if stderr else sys.stdout.buffer
+    stream.write(json.dumps(value, ensure_ascii=False, indent=indent).encode(errors="backslashreplace") + b"\n")
+    stream.flush()
+
+
+@contextmanager
+def result_stream(path: Path | None) -> Iterator[IO[bytes]]:
+    """Standard output, or a file that appears when it is complete, so that nobody reads half a result."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = path.resolve()
+    if target.exists() and not target.is_file():  # a device or a pipe is written as it comes
+        with _opened(target, target) as stream:
+            yield stream
+        return
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with _opened(partial, path) as stream:
+            yield stream
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def refuse_overwriting(output: Path | None, *inputs: str | Path) -> None:
+    """An output that is one of the inputs would destroy it."""
+    for one in inputs:
+        if output is not None and output.is_file() and Path(one).exists() and output.samefile(one):
+            place = Place(str(output))
+            raise Misuse("this file is read, it cannot be written, too", code="overwrites-input", place=place)
+
+
+def _opened(path: Path, shown: Path) -> IO[bytes]:
+    try:
+        return path.open("wb")
+    except OSError as error:
+        reason = f"cannot be written: {error.strerror}"
+        raise Misuse(reason, code="unwritable-file", place=Place(str(shown))) from error

@@ -1,0 +1,49 @@
+"""What all commands share: how much to say, and in which form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from comity.event.taxonomy import Taxonomy
+
+
+class Format(StrEnum):
+    """The form of results and errors."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(slots=True)
+class Session:
+    """One call of the program."""
+
+    verbose: bool = False
+    format: Format = Format.TEXT
+
+
+def _remember(context: typer.Context, value: Format) -> Format:
+    context.ensure_object(Session).format = value  # errors of the command come in this form, too
+    return value
+
+
+FormatOption = Annotated[
+    Format, typer.Option("--format", callback=_remember, is_eager=True, help="The form of the output and of errors.")
+]
+TypesOption = Annotated[
+    Path | None, typer.Option("--types", metavar="FILE", help="YAML file of event types.", show_default=False)
+]
+
+
+def read_types(path: Path) -> Taxonomy:
+    """The types of a file, their units checked."""
+    from comity.event.taxonomy import Taxonomy
+    from comity.meaning.units import check_unit
+
+    return Taxonomy.read(path, ignore=("description",), check_unit=check_unit)

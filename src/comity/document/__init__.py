@@ -1,0 +1,7 @@
+"""Text and YAML files, with the place of every value, so that an error can point into the file."""
+
+from comity.document.model import validate
+from comity.document.parse import MAX_NESTING
+from comity.document.read import Document, did_you_mean, parse_document, read_document, read_text
+
+__all__ = ["MAX_NESTING", "Document", "did_you_mean", "parse_document", "read_document", "read_text", "validate"]

@@ -1,0 +1,1 @@
+"""The one expression language: tree, grammar, parse, print, bind, evaluate."""

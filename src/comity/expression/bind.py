@@ -1,0 +1,408 @@
+"""From a parsed tree to a bound one: names checked, units converted, types and tables resolved.
+
+A bound tree holds no `Quantity`; every constant stands in the unit of what it is compared with. Wrong kinds, unknown names and
+incompatible units are errors here, so that they never turn into a silent false later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from comity.errors import Misuse, Place
+from comity.event.kinds import NUMBERS, ORDERED, Kind, comparable, kind_of
+from comity.event.types import AttributeType
+from comity.expression.functions import FUNCTIONS
+from comity.expression.parse import as_filter, parse_text
+from comity.expression.render import render
+from comity.expression.scope import ANY_KIND, Scope
+from comity.expression.tree import (
+    And,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Compare,
+    Conditional,
+    Exists,
+    Expression,
+    In,
+    IsType,
+    Literal,
+    Lookup,
+    Negative,
+    Not,
+    Or,
+    Quantity,
+    TextTest,
+    attributes,
+    is_truth,
+)
+from comity.meaning import units
+
+_BOOL = frozenset({Kind.BOOL})
+_DURATION = frozenset({Kind.DURATION})
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A value expression with what is known of its value: the kinds that it can have, and the unit of a number."""
+
+    node: Expression
+    kinds: frozenset[Kind]
+    unit: str | None = None
+
+    @property
+    def is_quantity(self) -> bool:
+        return isinstance(self.node, Quantity)
+
+    @property
+    def is_constant(self) -> bool:
+        return isinstance(self.node, Literal | Quantity)
+
+
+def bind_filter(tree: Expression, scope: Scope) -> Expression:
+    """The filter over the names of the scope."""
+    match as_filter(tree):
+        case And(items):
+            return And(tuple(bind_filter(item, scope) for item in items))
+        case Or(items):
+            return Or(tuple(bind_filter(item, scope) for item in items))
+        case Not(item):
+            return Not(bind_filter(item, scope))
+        case Compare(symbol, left, right):
+            first, second = _pair(bind(left, scope), bind(right, scope), scope)
+            _check_comparable(symbol, first, second)
+            return Compare(symbol, first.node, second.node)
+        case Between(operand, low, high, negated):
+            return _between(bind(operand, scope), bind(low, scope), bind(high, scope), negated, scope)
+        case In(operand, items, negated):
+            return _in(bind(operand, scope), [bind(item, scope) for item in items], negated, scope)
+        case TextTest(test, operand, text, negated):
+            return _text_test(test, _settled(bind(operand, scope)), text, negated, scope)
+        case Exists(attribute):
+            scope.attribute(attribute.path)
+            return Exists(attribute)
+        case IsType(name):
+            return IsType(name, scope.type_names(name))
+        case other:
+            return other
+
+
+def bind_text(text: str, scope: Scope) -> Expression:
+    """Parse and bind a filter; errors point into the text.
+
+    >>> bind_text("temperature > 30 degC", Scope()).right
+    Literal(value=30)
+    """
+    parsed = parse_text(text)
+    try:
+        return bind_filter(parsed.tree, scope)
+    except Misuse as error:
+        raise parsed.locate(error) from None
+
+
+def bind_for(tree: Expression, scope: Scope, target: AttributeType) -> Expression:
+    """A value expression for an attribute of a type: of its kind, and converted into its unit."""
+    bound = _settled(bind(tree, scope), target.unit)
+    if target.unit is None and bound.unit is not None:
+        raise _unit_missing(bound, f"is in {bound.unit}, the target has no unit")
+    if bound.unit is None and target.unit is not None and not bound.is_constant:
+        raise _unit_missing(bound, f"has no unit, the target is in {target.unit}")
+    if target.kind is Kind.FLOAT and bound.kinds & {Kind.INT}:
+        return Call("float", (bound.node,))
+    if target.kind not in bound.kinds:
+        wrong = ", ".join(sorted(bound.kinds))
+        raise _wrong_kind(bound, f"the target is of kind {target.kind}, the expression gives {wrong}")
+    return bound.node
+
+
+def bind(node: Expression, scope: Scope) -> Bound:
+    """A value expression over the names of the scope."""
+    match node:
+        case Literal(value):
+            kind = kind_of(value)
+            return Bound(node, frozenset({kind}) if kind else frozenset())
+        case Quantity(_, unit):
+            units.check_unit(unit)
+            return Bound(node, NUMBERS, unit)
+        case Attribute(path):
+            return _attribute(node, scope, path)
+        case Arithmetic(symbol, left, right):
+            return _arithmetic(symbol, bind(left, scope), bind(right, scope), scope)
+        case Negative(operand):
+            bound = _settled(bind(operand, scope))
+            kinds = _required(bound, bound.kinds & (NUMBERS | _DURATION), "minus takes a number or a duration")
+            return Bound(Negative(bound.node), kinds, bound.unit)
+        case Conditional(condition, then, otherwise):
+            first, second = _pair(bind(then, scope), bind(otherwise, scope), scope)
+            chosen = Conditional(bind_filter(condition, scope), first.node, second.node)
+            return Bound(chosen, first.kinds | second.kinds, first.unit or second.unit)
+        case Lookup(table, key):
+            rows = tuple(scope.table(table).items())
+            kinds = frozenset(kind for _, value in rows if (kind := kind_of(value)))
+            return Bound(Lookup(table, _settled(bind(key, scope)).node, rows), kinds)
+        case Call():
+            return _call(node, scope)
+    if is_truth(node):
+        return Bound(bind_filter(node, scope), _BOOL)
+    raise TypeError(f"not an expression: {node!r}")
+
+
+def _attribute(node: Attribute, scope: Scope, path: tuple[str, ...]) -> Bound:
+    declared = scope.attribute(path)
+    if declared is None:
+        return Bound(node, ANY_KIND, scope.open_units.get(path))
+    return Bound(node, frozenset({declared.kind}), declared.unit)
+
+
+def _between(operand: Bound, low: Bound, high: Bound, negated: bool, scope: Scope) -> Expression:
+    first, lowest = _pair(operand, low, scope)
+    again, highest = _pair(first, high, scope)
+    for end in (lowest, highest):
+        _check_comparable("<", again, end)
+    return Between(again.node, lowest.node, highest.node, negated)
+
+
+def _in(operand: Bound, items: list[Bound], negated: bool, scope: Scope) -> Expression:
+    settled: list[Expression] = []
+    for item in items:
+        operand, member = _pair(operand, item, scope)
+        _check_comparable("=", operand, member)
+        settled.append(member.node)
+    return In(operand.node, tuple(settled), negated)
+
+
+def _text_test(test: str, operand: Bound, text: str, negated: bool, scope: Scope) -> Expression:
+    _read_texts_as(Kind.STRING, operand, scope)
+    wanted = {Kind.STRING, Kind.LIST} if test == "contains" else {Kind.STRING}
+    _required(operand, operand.kinds & wanted, f"`{test}` takes a string")
+    return TextTest(test, operand.node, text, negated)
+
+
+def _call(node: Call, scope: Scope) -> Bound:
+    if node.function in ("value", "quantity"):
+        return _unit_call(node, scope)
+    arguments = [bind(argument, scope) for argument in node.arguments]
+    if node.function == "coalesce":
+        return _coalesce(arguments, scope)
+    arguments = [_settled(argument) for argument in arguments]
+    function = FUNCTIONS.get(node.function)
+    if function is None:
+        known = ", ".join(sorted([*FUNCTIONS, "coalesce", "lookup", "value", "quantity"]))
+        raise Misuse(f"there is no function {node.function!r}", code="unknown-function", hint=f"known: {known}")
+    if not function.accepts(len(arguments)):
+        raise Misuse(f"{node.function} takes {len(function.takes)} arguments", code="arity")
+    for argument, kinds in zip(arguments, function.takes, strict=False):
+        _required(argument, argument.kinds & kinds, f"{node.function} takes {' or '.join(sorted(kinds))}")
+    first = arguments[0].kinds & function.takes[0]
+    given = frozenset(function.gives(kind) for kind in first)
+    unit = arguments[0].unit if function.keeps_unit else None
+    return Bound(Call(node.function, tuple(argument.node for argument in arguments)), given, unit)
+
+
+def _coalesce(arguments: list[Bound], scope: Scope) -> Bound:
+    if not arguments:
+        raise Misuse("coalesce takes at least one argument", code="arity")
+    first, *rest = arguments
+    settled = [_settled(first)]
+    for argument in rest:
+        settled.append(_pair(settled[0], argument, scope)[1])
+    kinds = frozenset().union(*(bound.kinds for bound in settled))
+    return Bound(Call("coalesce", tuple(bound.node for bound in settled)), kinds, settled[0].unit)
+
+
+def _unit_call(node: Call, scope: Scope) -> Bound:
+    """`value(x, 'km')`: the plain number of x in km. `quantity(x, 'km')`: the plain number x, meant in km."""
+    match node.arguments:
+        case (operand, Literal(str(unit))):
+            units.check_unit(unit)
+            bound = bind(operand, scope)
+        case _:
+            raise Misuse(f"{node.function} takes a number and a unit: {node.function}(x, 'km')", code="arity")
+    if node.function == "value":
+        if bound.unit is None:
+            raise _unit_missing(bound, "has no unit to convert from")
+        return replace(_settled(bound, unit), unit=None)
+    if bound.unit is not None:
+        raise _unit_missing(bound, f"is in {bound.unit} already")
+    return replace(bound, unit=unit)
+
+
+def _arithmetic(symbol: str, left: Bound, right: Bound, scope: Scope) -> Bound:
+    if symbol in "+-":
+        first, second = _pair(left, _as_difference(right), scope)
+        unit = first.unit or second.unit
+        if symbol == "-" and first.unit and second.unit:
+            unit = units.difference(first.unit)
+    else:
+        first, second = _settled(left), _settled(right)
+        unit = _product_unit(symbol, first.unit, second.unit)
+    kinds = frozenset(
+        kind for one in first.kinds for other in second.kinds if (kind := _result_kind(symbol, one, other))
+    )
+    described = f"{_described(first)} {symbol} {_described(second)} has no meaning"
+    return Bound(Arithmetic(symbol, first.node, second.node), _required(first, kinds, described), unit)
+
+
+def _as_difference(bound: Bound) -> Bound:
+    """`temperature + 9 degF` means nine degrees more, not the temperature nine degrees."""
+    if isinstance(bound.node, Quantity) and bound.unit:
+        unit = units.difference(bound.unit)
+        return Bound(Quantity(bound.node.number, unit), bound.kinds, unit)
+    return bound
+
+
+def _product_unit(symbol: str, left: str | None, right: str | None) -> str | None:
+    if right is None or symbol == "%":
+        return left
+    if left is None:
+        return right if symbol == "*" else units.multiplied("dimensionless", right, divide=True)
+    return units.multiplied(left, right, divide=symbol == "/")
+
+
+def _result_kind(symbol: str, left: Kind, right: Kind) -> Kind | None:
+    if left in NUMBERS and right in NUMBERS:
+        return Kind.INT if left is right is Kind.INT and symbol != "/" else Kind.FLOAT
+    match symbol, left, right:
+        case "+", Kind.STRING, Kind.STRING:
+            return Kind.STRING
+        case "-", Kind.TIMESTAMP, Kind.TIMESTAMP:
+            return Kind.DURATION
+        case ("+" | "-", Kind.TIMESTAMP, Kind.DURATION) | ("+", Kind.DURATION, Kind.TIMESTAMP):
+            return Kind.TIMESTAMP
+        case "+" | "-", Kind.DURATION, Kind.DURATION:
+            return Kind.DURATION
+        case "/", Kind.DURATION, Kind.DURATION:
+            return Kind.FLOAT
+        case ("*" | "/", Kind.DURATION, Kind.INT | Kind.FLOAT) | ("*", Kind.INT | Kind.FLOAT, Kind.DURATION):
+            return Kind.DURATION
+    return None
+
+
+def _pair(left: Bound, right: Bound, scope: Scope) -> tuple[Bound, Bound]:
+    """Two values that meet, in one unit: a constant takes the unit of the other side, else the right side that of the left."""
+    left, right = _given_unit(left, right, scope), _given_unit(right, left, scope)
+    if left.is_quantity and not right.is_quantity:
+        second = _settled(right)
+        first = _settled(left, second.unit)
+    else:
+        first = _settled(left)
+        second = _settled(right, first.unit)
+    _check_units(first, second)
+    for one, other in ((first, second), (second, first)):
+        for kind in other.kinds & _TEXTUAL if len(other.kinds) == 1 else ():
+            _read_texts_as(kind, one, scope)
+    return first, second
+
+
+_TEXTUAL = frozenset({Kind.STRING, Kind.TIMESTAMP, Kind.DURATION})
+
+
+def _read_texts_as(kind: Kind, bound: Bound, scope: Scope) -> None:
+    """The texts of an open attribute are either texts or times, in every expression of the scope."""
+    if not isinstance(bound.node, Attribute) or bound.kinds != ANY_KIND:
+        return
+    known = scope.open_texts.setdefault(bound.node.path, kind)
+    if known is not kind:
+        raise Misuse(
+            f"{bound.node.name} is compared with a {known} and with a {kind}",
+            code="ambiguous-kind",
+            place=Place(path=bound.node.name),
+            hint="declare the attribute's kind in a type",
+        )
+
+
+def _given_unit(bound: Bound, other: Bound, scope: Scope) -> Bound:
+    """An open attribute takes the unit of the constant that it meets, the same one in every expression of the scope."""
+    if not isinstance(bound.node, Attribute) or bound.kinds != ANY_KIND or not other.is_constant:
+        return bound
+    path = bound.node.path
+    if other.is_quantity and other.unit and units.is_time(other.unit):
+        return bound
+    if not other.is_quantity and not other.kinds & NUMBERS:
+        return bound
+    known = scope.open_units.setdefault(path, other.unit)
+    same_meaning = known == other.unit or (known and other.unit and scope.convert_open_units)
+    if not same_meaning:
+        units_met = f"{known or 'no unit'} and {other.unit or 'no unit'}"
+        raise Misuse(
+            f"{bound.node.name} is compared with {units_met}",
+            code="ambiguous-unit",
+            place=Place(path=bound.node.name),
+            hint="use one unit, or declare the attribute's unit in a type",
+        )
+    return replace(bound, unit=known)
+
+
+def _settled(bound: Bound, unit: str | None = None) -> Bound:
+    """The value in the wanted unit; a quantity becomes a constant, of time a duration unless a unit is wanted."""
+    if isinstance(bound.node, Quantity):
+        return _settled_quantity(bound.node, unit)
+    if unit is None or bound.unit is None or unit == bound.unit:
+        return bound
+    change = units.conversion(bound.unit, unit)
+    return Bound(_converted(bound.node, change), frozenset({Kind.FLOAT}), unit)
+
+
+def _settled_quantity(quantity: Quantity, unit: str | None) -> Bound:
+    if unit is None and units.is_time(quantity.unit):
+        return Bound(Literal(units.duration(quantity.number, quantity.unit)), _DURATION)
+    exact = units.conversion(quantity.unit, unit or quantity.unit).apply(quantity.number)
+    value: int | float = exact.numerator if exact.denominator == 1 else float(exact)
+    value = float(value) if isinstance(quantity.number, float) else value
+    return Bound(Literal(value), frozenset({kind_of(value) or Kind.FLOAT}), unit or quantity.unit)
+
+
+def _converted(node: Expression, change: units.Conversion) -> Expression:
+    scaled = node
+    if change.factor.numerator != 1:
+        scaled = Arithmetic("*", scaled, _number(Fraction(change.factor.numerator)))
+    if change.factor.denominator != 1:
+        scaled = Arithmetic("/", scaled, _number(Fraction(change.factor.denominator)))
+    return Arithmetic("+", scaled, _number(change.offset)) if change.offset else scaled
+
+
+def _number(exact: Fraction) -> Literal:
+    return Literal(float(exact))
+
+
+def _check_units(left: Bound, right: Bound) -> None:
+    if (left.unit is None) == (right.unit is None):
+        return
+    bare, other = (left, right) if left.unit is None else (right, left)
+    if not bare.is_constant:
+        raise _unit_missing(bare, f"has no unit, the other side is in {other.unit}")
+
+
+def _check_comparable(symbol: str, left: Bound, right: Bound) -> None:
+    pairs = [(one, other) for one in left.kinds for other in right.kinds if comparable(one, other)]
+    if symbol not in ("=", "!="):
+        pairs = [(one, other) for one, other in pairs if one in ORDERED]
+    if not pairs:
+        hint = "write a time without quotes" if Kind.TIMESTAMP in left.kinds and Kind.STRING in right.kinds else None
+        raise _wrong_kind(left, f"{_described(left)} {symbol} {_described(right)} can never hold", hint)
+
+
+def _required(bound: Bound, kinds: frozenset[Kind], message: str) -> frozenset[Kind]:
+    if not kinds:
+        raise _wrong_kind(bound, message)
+    return kinds
+
+
+def _described(bound: Bound) -> str:
+    return "any" if bound.kinds == ANY_KIND else "/".join(sorted(bound.kinds))
+
+
+def _wrong_kind(bound: Bound, message: str, hint: str | None = None) -> Misuse:
+    return Misuse(message, code="wrong-kind", place=_place(bound), hint=hint)
+
+
+def _unit_missing(bound: Bound, message: str) -> Misuse:
+    hint = "attach a unit with quantity(x, 'km'), or take the number with value(x, 'km')"
+    return Misuse(f"`{render(bound.node)}` {message}", code="incompatible-units", place=_place(bound), hint=hint)
+
+
+def _place(bound: Bound) -> Place | None:
+    names = sorted(".".join(path) for path in attributes(bound.node))
+    return Place(path=names[0]) if names else None

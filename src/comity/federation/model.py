@@ -1,0 +1,65 @@
+"""Domains, contracts and profiles as one model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping as AbstractMapping
+from dataclasses import dataclass
+
+from comity.contract.mapping import Mapping
+from comity.event.taxonomy import Taxonomy
+from comity.event.types import EventType
+from comity.expression.tree import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One administration: its types."""
+
+    name: str
+    taxonomy: Taxonomy
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A common type; members give events to it, observers take events from it."""
+
+    name: str
+    type: EventType
+    members: AbstractMapping[str, tuple[Mapping, ...]]
+    """By domain: mappings from its types to the contract type."""
+    observers: AbstractMapping[str, tuple[Mapping, ...]]
+    """By domain: mappings from the contract type to its types."""
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A profile that was bound: a domain's filter on one type that it can see."""
+
+    name: str
+    domain: str
+    type: EventType
+    text: str
+    tree: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Federation:
+    """Everything that the files of a federation say, checked."""
+
+    name: str
+    domains: AbstractMapping[str, Domain]
+    contracts: AbstractMapping[str, Contract]
+    profiles: AbstractMapping[str, Subscription]
+
+    def local_types(self) -> Iterator[EventType]:
+        """The concrete types of all domains."""
+        for domain in self.domains.values():
+            yield from (one for one in domain.taxonomy.types if not one.abstract)
+
+    def find_type(self, qualified_name: str) -> EventType | None:
+        """The domain type with a qualified name, None when no domain has it."""
+        namespace, _, _ = qualified_name.rpartition(".")
+        domain = self.domains.get(namespace)
+        return domain.taxonomy.find(qualified_name) if domain else None

@@ -1,0 +1,100 @@
+"""An event that shows why an answer is what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any
+
+from comity.event.event import Event
+from comity.event.kinds import EPOCH, Kind, Point, Value, timestamp_from_microseconds
+from comity.event.types import AttributeType
+from comity.filter.sets.values import MISSING, ValueSet
+from comity.filter.solution import Solution
+from comity.filter.space import Path, Space
+
+_SMALLEST: Mapping[Kind, Callable[[], Value]] = {
+    Kind.BYTES: bytes,
+    Kind.LIST: list,
+    Kind.POINT: lambda: Point(0.0, 0.0),
+}
+
+
+def witness(solution: Solution, space: Space) -> Event:
+    """An event with the values of the solution, complete for its type; attributes that play no part are as small as they can be."""
+    values = {path: _value(path, cell, solution, space) for path, cell in solution.branch.sets.items()}
+    _make_twins_differ(values, solution)
+    data: dict[str, Any] = _smallest(space.type.attributes) if space.type else {}
+    for path in sorted(values, key=len):
+        if path[0] != "event":
+            _put(data, path, values[path])
+    envelope = {path[1]: value for path, value in values.items() if path[0] == "event" and value is not MISSING}
+    type_name = space.type.qualified_name if space.type else "Event"
+    return Event(**{"id": "witness", "source": "comity", "type": type_name, "time": EPOCH, "data": data} | envelope)
+
+
+def _value(path: Path, cell: ValueSet, solution: Solution, space: Space) -> Value:
+    number = solution.numbers.get(path)
+    if number is not None and not cell.timestamps.is_empty:
+        return timestamp_from_microseconds(int(number))
+    if number is not None and not cell.durations.is_empty:
+        return timedelta(microseconds=int(number))
+    if number is not None:
+        return _plain(number, space.kind(path))
+    found = cell.sample()
+    if isinstance(found, bytes):
+        declared = space.type.attribute_at(path) if space.type else None
+        return _smallest_value(declared) if declared else {}
+    return _plain(found, space.kind(path)) if isinstance(found, int | float | Fraction) and found is not True else found
+
+
+def _plain(number: int | float | Fraction, kind: Kind | None) -> Value:
+    if isinstance(number, bool):
+        return number
+    if kind is Kind.INT or (kind is None and number == int(number)):
+        return int(number)
+    return float(number)
+
+
+def _make_twins_differ(values: dict[Path, Value], solution: Solution) -> None:
+    """Attributes in one cell but at different places get different members of it; at the same place, the same."""
+    members: dict[tuple[int, int], Value] = {}
+    for path, spot in solution.twins.items():
+        cell = solution.branch.sets[path]
+        if values[path] is MISSING or cell.strings.is_empty:
+            continue
+        if spot not in members:
+            rest = cell.strings
+            for (at, _), taken in members.items():
+                if at == spot[0]:
+                    rest = rest.difference(type(rest).of([taken]))
+            members[spot] = rest.sample() if not rest.is_empty else values[path]
+        values[path] = members[spot]
+
+
+def _smallest(attributes: Any) -> dict[str, Any]:
+    """The mandatory attributes, each with the simplest value of its kind."""
+    return {name: _smallest_value(declared) for name, declared in attributes.items() if not declared.optional}
+
+
+def _smallest_value(declared: AttributeType) -> Value:
+    if declared.kind is Kind.STRUCT:
+        return _smallest(declared.attributes)
+    return _SMALLEST[declared.kind]() if declared.kind in _SMALLEST else ValueSet.universe(declared.kind).sample()
+
+
+def _put(data: dict[str, Any], path: Path, value: Value) -> None:
+    """Set a value inside the data; what would stand inside something that is no struct is not there."""
+    *surroundings, name = path
+    inner: Any = data
+    for step in surroundings:
+        outer, inner = inner, inner.get(step)
+        if isinstance(inner, Point) and value is not MISSING:
+            outer[step] = inner._replace(**{name: float(value)})
+        if not isinstance(inner, dict):
+            return
+    if value is MISSING:
+        inner.pop(name, None)
+    elif not (isinstance(value, dict | Point) and isinstance(inner.get(name), dict | Point)):
+        inner[name] = value

@@ -1,0 +1,77 @@
+"""Every bound of the system, named, with its unit, in one place.
+
+Each can be set by an environment variable: `COMITY_MAX_FILTER_CHARS=5000000 comity match …`, or in a block of Python:
+
+>>> with limited(max_filter_chars=10):
+...     limits().max_filter_chars
+10
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+
+from comity.errors import Misuse
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds in force."""
+
+    max_filter_chars: int = 1_000_000
+    """Characters of one expression's text."""
+    max_expression_depth: int = 200
+    """Levels of nesting in one expression."""
+    max_record_bytes: int = 1_048_576
+    """Bytes of one line of events; a longer one is rejected, and cut to `max_rejected_chars`."""
+    max_rejected_chars: int = 4_096
+    """Characters of a rejected record that are kept with its reason."""
+    max_file_bytes: int = 16_777_216
+    """Bytes of one type, contract, profile or federation file."""
+    max_automaton_states: int = 20_000
+    """States of one automaton that a string constraint may need."""
+    max_search_steps: int = 20_000
+    """Branches that a relation may try before it turns to the solver."""
+    solver_timeout_ms: int = 2_000
+    """Milliseconds that the solver may take for one question; then the answer is unknown."""
+    max_column_profiles: int = 256
+    """Profiles that are compiled into Spark columns; more of them are matched in the workers."""
+
+
+def _from_environment() -> Limits:
+    changes: dict[str, int] = {}
+    for field in fields(Limits):
+        name = f"COMITY_{field.name.upper()}"
+        text = os.environ.get(name)
+        if text is None:
+            continue
+        if not text.isdecimal() or int(text) == 0:
+            raise Misuse(f"{name} must be a whole number above zero, not {text!r}", code="bad-limit")
+        changes[field.name] = int(text)
+    return replace(Limits(), **changes)
+
+
+_current: ContextVar[Limits | None] = ContextVar("comity_limits", default=None)
+
+
+def limits() -> Limits:
+    """The bounds in force here."""
+    current = _current.get()
+    if current is None:
+        current = _from_environment()
+        _current.set(current)
+    return current
+
+
+@contextmanager
+def limited(**changes: int) -> Iterator[Limits]:
+    """Other bounds for the length of a `with` block."""
+    token = _current.set(replace(limits(), **changes))
+    try:
+        yield limits()
+    finally:
+        _current.reset(token)

@@ -1,0 +1,133 @@
+"""Matching in-process: which profiles want this event?
+
+Without types, all profiles share one open scope, so that an attribute has one meaning (and one unit) in all of them,
+and `on` is the name that `event.type` must have. With types, `on` is a type: the profile is about events of it and of
+its subtypes. A profile without `on` is then about every event; it may use the envelope, and the attributes that are
+declared alike by all the types that have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from comity.errors import ComityError, Faults, Misuse
+from comity.event.event import Event
+from comity.event.kinds import Value
+from comity.event.taxonomy import Taxonomy
+from comity.event.types import EVENT
+from comity.expression.compile import compile_filter
+from comity.expression.scope import Scope
+from comity.expression.tree import Expression, attributes
+from comity.profile.files import scan_profiles
+from comity.profile.profile import Profile
+
+TYPE_PATH = ("event", "type")
+
+_Values = dict[tuple[str, ...], Value | None]
+_Test = Callable[[_Values], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundProfile:
+    """A profile's name, its bound filter, and the types that its events can have (None: any)."""
+
+    name: str
+    tree: Expression
+    types: frozenset[str] | None
+
+
+class Matcher:
+    """Finds the profiles that match an event.
+
+    >>> profiles = [Profile.of("hot", "heat > 40"), Profile.of("attic", "room = 'attic'")]
+    >>> Matcher(profiles).match(Event("1", "/house", "Fire", data={"heat": 50, "room": "attic"}))
+    ['hot', 'attic']
+    """
+
+    def __init__(self, profiles: Iterable[Profile], taxonomy: Taxonomy | None = None) -> None:
+        self.profiles = bind_profiles(profiles, taxonomy)
+        self._paths = {TYPE_PATH}.union(*(attributes(profile.tree) for profile in self.profiles))
+        tests = [(profile, compile_filter(profile.tree)) for profile in self.profiles]
+        named = {name for profile in self.profiles for name in profile.types or ()}
+        self._by_type = {name: _about(name, tests) for name in named}
+        self._about_any = _about(None, tests)
+
+    def match(self, event: Event) -> list[str]:
+        """The names of the profiles that want the event, in the order of the profiles."""
+        get = event.get
+        values: _Values = {path: get(path) for path in self._paths}  # read once, however many profiles ask
+        tests = self._by_type.get(event.type, self._about_any)
+        return [name for name, test in tests if test(values)]
+
+
+def read_bound_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> list[Profile]:
+    """The profiles of a file; raises `Faults` with all that cannot be read or bound, in the order of the file."""
+    profiles, faults = scan_profiles(path)
+    faults += _bind(profiles, taxonomy)[1]
+    if faults:
+        raise Faults(sorted(faults, key=_line))
+    return profiles
+
+
+def bind_profiles(profiles: Iterable[Profile], taxonomy: Taxonomy | None = None) -> list[BoundProfile]:
+    """The profiles with the meaning that the types give them; raises `Faults` with all that cannot be bound."""
+    bound, faults = _bind(profiles, taxonomy)
+    if faults:
+        raise Faults(faults)
+    return bound
+
+
+def _bind(profiles: Iterable[Profile], taxonomy: Taxonomy | None) -> tuple[list[BoundProfile], list[ComityError]]:
+    bound: list[BoundProfile] = []
+    faults: list[ComityError] = []
+    scopes = _Scopes(taxonomy)
+    for profile in profiles:
+        try:
+            scope, types = scopes.of(profile)
+            bound.append(BoundProfile(profile.name, profile.bind(scope), types))
+        except ComityError as error:
+            faults.append(_with_hint(error, profile, taxonomy))
+    return bound, faults
+
+
+def _line(error: ComityError) -> int:
+    return (error.place.line if error.place else None) or 0
+
+
+class _Scopes:
+    """One scope for each type that profiles are on."""
+
+    def __init__(self, taxonomy: Taxonomy | None) -> None:
+        self._taxonomy = taxonomy
+        self._by_type: dict[str, Scope] = {}
+        self._open = Scope()
+
+    def of(self, profile: Profile) -> tuple[Scope, frozenset[str] | None]:
+        """What a profile's names mean, and the types of its events."""
+        if self._taxonomy is None:
+            return self._open, None if profile.on is None else frozenset({profile.on})
+        name = profile.on or EVENT.name
+        try:
+            scope = self._by_type.setdefault(name, Scope(self._taxonomy.type(name), self._taxonomy))
+        except Misuse as error:
+            raise profile.located(error, "on") from None
+        return scope, None if profile.on is None else frozenset(scope.type_names(name))
+
+
+def _with_hint(error: ComityError, profile: Profile, taxonomy: Taxonomy | None) -> ComityError:
+    """The error; if a profile without a type found no attribute, with the advice to name the type."""
+    if taxonomy is None or profile.on is not None or error.code != "unknown-attribute":
+        return error
+    path = error.place.path if error.place else None
+    if path is None or path.startswith("event."):
+        return error
+    message = f"no type has an attribute {path!r}, or those that have it declare it differently"
+    hint = "name the type: `{on: TYPE, where: FILTER}` in a YAML file"
+    return Misuse(message, code=error.code, place=error.place, hint=hint, excerpt=error.excerpt)
+
+
+def _about(type_name: str | None, tests: Iterable[tuple[BoundProfile, _Test]]) -> list[tuple[str, _Test]]:
+    """The tests of the profiles that events of a type can match."""
+    return [(one.name, test) for one, test in tests if one.types is None or type_name in one.types]

@@ -1,0 +1,1 @@
+"""What values mean: units and their conversions."""

@@ -1,0 +1,1 @@
+"""Runs a plan on Spark; the only package that imports pyspark."""

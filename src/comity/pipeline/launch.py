@@ -1,0 +1,148 @@
+"""Starts and ends the Java process in which Spark runs.
+
+PySpark can do this too, but a Ctrl-C while it waits leaves the Java process behind, and everything that Java prints is
+shown. Here the process is in our hands from its first moment, and its output goes where the caller wants it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from py4j.protocol import Py4JError
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
+
+from comity.errors import Permanent
+
+START_TIMEOUT_S = 120
+STOP_TIMEOUT_S = 20
+POLL_S = 0.05
+LOG_TAIL_CHARS = 2_000
+STANDARD_ERROR = 2
+
+
+@dataclass(slots=True)
+class Runtime:
+    """A running Java process with the door to it, the folder that holds its files, and the process that owns both."""
+
+    gateway: Any
+    process: subprocess.Popen[bytes]
+    folder: Path
+    owner: int
+
+    def end(self) -> None:
+        """Ends Java and removes its files; a forked copy of the owner leaves both alone."""
+        if self.owner != os.getpid():
+            return
+        with suppress(Py4JError, OSError):
+            self.gateway.shutdown()
+        _end_process(self.process, STOP_TIMEOUT_S)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def launch(settings: Mapping[str, str], folder: Path, *, verbose: bool) -> Runtime:
+    """Java with Spark's gateway in it, started through `spark-submit` with these settings.
+
+    What it prints goes to the file `log` in the folder, or to standard error.
+    """
+    with (folder / "log").open("wb") as log:
+        process = _spark_submit(settings, folder / "gateway", STANDARD_ERROR if verbose else log)
+    try:
+        port, secret = _await_gateway(process, folder)
+        with environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
+            gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    except BaseException:
+        _end_process(process, timeout_s=0)
+        raise
+    return Runtime(gateway, process, folder, os.getpid())
+
+
+def _spark_submit(settings: Mapping[str, str], answer: Path, output: int | IO[bytes]) -> subprocess.Popen[bytes]:
+    command = [str(Path(_find_spark_home()) / "bin" / "spark-submit")]
+    for key, value in settings.items():
+        command += ["--conf", f"{key}={value}"]
+    return subprocess.Popen(
+        [*command, *shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))],
+        # The gateway writes its port and its secret to the file that this variable names.
+        env={**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer), "SPARK_CONNECT_MODE": "0"},
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        # A Ctrl-C in the terminal is for us, and we stop Spark in good order.
+        process_group=0,
+    )
+
+
+def _await_gateway(process: subprocess.Popen[bytes], folder: Path) -> tuple[int, str]:
+    answer = folder / "gateway"
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not answer.exists():
+        if process.poll() is not None:
+            raise _not_started(f"Java ended with code {process.returncode}", folder)
+        if time.monotonic() > deadline:
+            raise _not_started(f"Java did not answer within {START_TIMEOUT_S} s", folder)
+        time.sleep(POLL_S)
+    return _read_answer(answer.read_bytes())
+
+
+def _read_answer(data: bytes) -> tuple[int, str]:
+    port, length = struct.unpack_from(">ii", data)
+    return port, data[8 : 8 + length].decode()
+
+
+def _not_started(reason: str, folder: Path) -> Permanent:
+    return Permanent(f"Spark did not start: {reason}", code="spark-start", excerpt=log_tail(folder))
+
+
+def log_tail(folder: Path) -> str | None:
+    """The end of what Java printed, if it printed anything."""
+    try:
+        return (folder / "log").read_text(errors="replace")[-LOG_TAIL_CHARS:].strip() or None
+    except OSError:
+        return None
+
+
+def _end_process(process: subprocess.Popen[bytes], timeout_s: float) -> None:
+    # Spark's gateway ends by itself when its input does.
+    if process.stdin:
+        process.stdin.close()
+    try:
+        process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextmanager
+def environment(changes: Mapping[str, str | None]) -> Iterator[None]:
+    """Other environment variables for the length of a `with` block; None takes one away.
+
+    >>> with environment({"SPARK_HOME": "/opt/spark"}):
+    ...     os.environ["SPARK_HOME"]
+    '/opt/spark'
+    """
+    before = {name: os.environ.get(name) for name in changes}
+    _set_variables(changes)
+    try:
+        yield
+    finally:
+        _set_variables(before)
+
+
+def _set_variables(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

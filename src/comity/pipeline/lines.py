@@ -1,0 +1,88 @@
+"""Events in Spark columns as lines of CloudEvents JSON, as the engine writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from comity.event.kinds import Kind
+from comity.event.types import AttributeType, EventType
+from comity.pipeline.operands import quoted
+
+
+def json_line(data: Column, type: EventType, extensions: Mapping[str, Column]) -> Column:
+    """One line for a row: the envelope of the row, but of the given type, its data, and extension attributes."""
+    envelope = {
+        "specversion": F.lit("1.0"),
+        "id": quoted("id"),
+        "source": quoted("source"),
+        "type": F.lit(type.qualified_name),
+        "time": timestamp_text(quoted("time")),
+        "subject": quoted("subject"),
+        "sequence": quoted("sequence").cast("string"),
+        "mode": quoted("mode"),
+        "typeversion": quoted("version"),
+        **extensions,
+        "data": _struct(data, type.attributes),
+    }
+    return F.to_json(F.struct(*(column.alias(name) for name, column in envelope.items())))
+
+
+def timestamp_text(moment: Column) -> Column:
+    """RFC 3339 in UTC, to the second or to the microsecond."""
+    whole = F.date_format(moment, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
+    shortened = F.when(whole.endswith(".000000"), F.substring(whole, 1, 19)).otherwise(whole)
+    return F.concat(shortened, F.lit("Z"))
+
+
+def duration_text(microseconds: Column) -> Column:
+    """ISO 8601 in days, hours, minutes and seconds, as the engine writes it."""
+    size = F.abs(microseconds)
+    days, hours = _whole(size, 86_400_000_000), _whole(_rest(size, 86_400_000_000), 3_600_000_000)
+    minutes, below = _whole(_rest(size, 3_600_000_000), 60_000_000), _rest(size, 60_000_000)
+    seconds, fraction = _whole(below, 1_000_000), _rest(below, 1_000_000)
+    digits = F.when(fraction > 0, F.concat(F.lit("."), F.rtrim(F.lpad(fraction, 6, "0"), F.lit("0"))))
+    clock = F.concat(
+        _part(hours, "H"), _part(minutes, "M"), _part(seconds, "S", below > 0, F.coalesce(digits, F.lit("")))
+    )
+    sign = F.when(microseconds < 0, F.lit("-")).otherwise(F.lit(""))
+    timed = F.when(clock != "", F.concat(F.lit("T"), clock)).otherwise(F.lit(""))
+    text = F.concat(sign, F.lit("P"), _part(days, "D"), timed)
+    return F.when(microseconds == 0, F.lit("PT0S")).when(microseconds.isNotNull(), text)
+
+
+def _whole(count: Column, unit: int) -> Column:
+    return F.call_function("div", count, F.lit(unit))
+
+
+def _rest(count: Column, unit: int) -> Column:
+    return count % F.lit(unit)
+
+
+def _part(count: Column, letter: str, shown: Column | None = None, digits: Column | None = None) -> Column:
+    """`5H`, or nothing when there is none of it."""
+    text = F.concat(count.cast("string"), F.lit("") if digits is None else digits, F.lit(letter))
+    return F.when(count > 0 if shown is None else shown, text).otherwise(F.lit(""))
+
+
+def _struct(column: Column, attributes: Mapping[str, AttributeType]) -> Column:
+    fields = [_value(column.getField(name), declared).alias(name) for name, declared in attributes.items()]
+    return F.when(column.isNotNull(), F.struct(*fields)) if fields else F.when(column.isNotNull(), F.create_map())
+
+
+def _value(column: Column, declared: AttributeType) -> Column:
+    """A value as JSON writes it; the kinds that JSON has stay as they are."""
+    match declared.kind:
+        case Kind.TIMESTAMP:
+            return timestamp_text(column)
+        case Kind.DURATION:
+            return duration_text(column)
+        case Kind.STRUCT:
+            return _struct(column, declared.attributes)
+        case Kind.LIST:
+            element = declared.element
+            assert element is not None, "a list type names its elements"
+            return F.transform(column, lambda item: _value(item, element))
+    return column

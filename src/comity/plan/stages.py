@@ -1,0 +1,57 @@
+"""The stages of a plan. Both runners, the engine and Spark, read these and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from comity.contract.mapping import Mapping
+from comity.event.types import EventType
+from comity.expression.tree import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """For one profile: which events of the route it takes, and how the subscriber sees them."""
+
+    profile: str
+    subscriber: str
+    condition: Expression
+    """Over the type on which the route's events meet the profile."""
+    observe: Mapping | None
+    """From that type into the subscriber's; None when the subscriber sees the event as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What happens to the events of one concrete local type on one way: mediate, match, observe, deliver."""
+
+    source: EventType
+    contract: str | None
+    """The contract that it goes through; None on the way to subscribers in its own domain."""
+    mediate: Mapping | None
+    deliveries: tuple[Delivery, ...]
+
+    @property
+    def meeting_type(self) -> EventType:
+        """The type on which events and profiles meet: the contract's, or the local one."""
+        return self.mediate.target if self.mediate else self.source
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All routes of a federation."""
+
+    federation: str
+    types: tuple[EventType, ...]
+    """The concrete local types: what sources may send."""
+    routes: tuple[Route, ...]
+
+    @property
+    def subscribers(self) -> tuple[str, ...]:
+        """Everyone to whom something can be delivered."""
+        return tuple(sorted({delivery.subscriber for route in self.routes for delivery in route.deliveries}))
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Every profile that has a route."""
+        return tuple(sorted({delivery.profile for route in self.routes for delivery in route.deliveries}))

@@ -1,0 +1,48 @@
+"""What every test shares: the profiles of hypothesis, the one Spark session, and which tests run when."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+from pyspark.sql import SparkSession
+
+from comity.pipeline.session import spark_session, stop_session
+
+PROFILE = os.environ.get("COMITY_PROFILE", "normal")
+
+# The normal run tries the same examples on every machine; the nightly one looks for new ones, and for more of them.
+settings.register_profile(
+    "normal", deadline=None, derandomize=True, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "nightly", deadline=None, max_examples=2_000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(PROFILE)
+
+
+# First, because the option `-m` looks at the marks.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+    if PROFILE != "nightly":
+        _leave_out_nightly(config, items)
+
+
+def _leave_out_nightly(config: pytest.Config, items: list[pytest.Item]) -> None:
+    nightly = [item for item in items if item.get_closest_marker("nightly")]
+    if nightly:
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The Spark session that all tests of a run share."""
+    session = spark_session("local[2]", app_name="comity-tests")
+    yield session
+    stop_session(session)
