@@ -2,10 +2,11 @@
 
 `python benchmarks/relations.py [--sizes 1000,10000,100000] [--out FILE]`
 
-The index is compared with testing the filters one after the other, in two ways: *boxes* has a box per filter at hand and compares set with
-set, which is as fast as pairs get; *generic* is `comity.filter.relations`, which takes any filter. Both are measured on a sample of pairs and
-scaled to the size of the set. A look-up by the index starts from the tree of a filter that is not in the set; *prepared* is the part of
-that time that goes into its box, which pairwise testing has at hand.
+The index is compared with testing the filters one after the other, in two ways: *boxes* has a box per filter at hand and
+compares set with set, which is as fast as pairs get; *generic* is `comity.filter.relations`, which takes any filter. Both
+are measured on a sample of pairs and scaled to the size of the set. A look-up by the index starts from the tree of a
+filter that is not in the set; *prepared* is the part of that time that goes into its box, which *boxes* has at hand.
+Times are processor time.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import random
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
-from time import perf_counter
+from time import process_time
 
 from comity.expression.bind import bind_text
 from comity.expression.scope import Scope
@@ -39,7 +41,7 @@ SAMPLED_GENERIC_PAIRS = 300
 VERIFIED = {1_000: 60, 10_000: 8}
 """Queries whose results are compared with those of all pairs, by the size of the set."""
 MEASURED_MEMORY = 10_000
-"""Filters of which the memory is measured at most: measuring is slow, and the memory of a filter does not depend on others."""
+"""Filters of which the memory is measured at most, since measuring is slow. Larger sets share more."""
 
 SCOPE = Scope(type=event_type())
 SPACE = Space(event_type())
@@ -136,10 +138,10 @@ def bytes_each(trees: list[Expression]) -> int:
 
 def mean_us(run: Callable[[Expression], object], trees: list[Expression]) -> float:
     """Microseconds for one of them."""
-    start = perf_counter()
+    start = process_time()
     for tree in trees:
         run(tree)
-    return (perf_counter() - start) / len(trees) * 1e6
+    return (process_time() - start) / len(trees) * 1e6
 
 
 def box_pair_us(test: Test, boxes: list[Box], asked: list[Box]) -> float:
@@ -147,20 +149,20 @@ def box_pair_us(test: Test, boxes: list[Box], asked: list[Box]) -> float:
     per_query = SAMPLED_BOX_PAIRS // len(asked)
     chance = random.Random(1)
     runs = [chance.choices(boxes, k=per_query) for _ in asked]
-    start = perf_counter()
+    start = process_time()
     for query, run in zip(asked, runs, strict=True):
         [at for at, box in enumerate(run) if test(box, query)]
-    return (perf_counter() - start) / (per_query * len(asked)) * 1e6
+    return (process_time() - start) / (per_query * len(asked)) * 1e6
 
 
 def generic_pair_us(relation: Relation, trees: list[Expression], asked: list[Expression]) -> float:
     """Microseconds for one pair of trees, over a sample."""
     chance = random.Random(2)
     pairs = [(chance.choice(trees), chance.choice(asked)) for _ in range(SAMPLED_GENERIC_PAIRS)]
-    start = perf_counter()
+    start = process_time()
     for one, other in pairs:
         relation.generic(one, other)
-    return (perf_counter() - start) / len(pairs) * 1e6
+    return (process_time() - start) / len(pairs) * 1e6
 
 
 def verify(filters: FilterSet, relation: Relation, boxes: list[Box], asked: list[Expression]) -> int:
@@ -176,9 +178,9 @@ def measure(size: int, trees: list[Expression], boxes: list[Box], asked: list[Ex
     """One row for each relation."""
     trees, boxes = trees[:size], boxes[:size]
     memory = bytes_each(trees)
-    start = perf_counter()
+    start = process_time()
     filters = built(trees)
-    build_s = perf_counter() - start
+    build_s = process_time() - start
     asked_boxes = list(map(box_of, asked))
     prepared = mean_us(lambda tree: shape_of(tree, SPACE), asked)
     for relation in RELATIONS:
@@ -212,7 +214,7 @@ def growth(rows: list[Row]) -> Iterator[str]:
     """How the time of a look-up grows with the set."""
     for relation in RELATIONS:
         own = [row for row in rows if row.relation == relation.name]
-        for small, large in zip(own, own[1:], strict=False):
+        for small, large in pairwise(own):
             factor = large.lookup_us / small.lookup_us
             yield f"{relation.name}: {large.size / small.size:g} times the filters take {factor:.1f} times as long"
 
@@ -230,7 +232,8 @@ def main() -> None:
     trees = [tree_of(one) for one in Workload(seed=7).filters(sizes[-1])]
     boxes = list(map(box_of, trees))
     print(
-        f"{QUERIES} queries; pairs are sampled ({SAMPLED_BOX_PAIRS:,} of boxes, {SAMPLED_GENERIC_PAIRS} generic) and scaled"
+        f"{QUERIES} queries. Pairs are measured on samples and scaled: {SAMPLED_BOX_PAIRS:,} pairs of boxes,"
+        f" {SAMPLED_GENERIC_PAIRS} generic ones."
     )
     print(HEADINGS, flush=True)
     rows: list[Row] = []

@@ -1,7 +1,7 @@
 """Filters and events to measure with: seeded, so that every run and every machine gets the same ones.
 
-A workload is plain data first (`Constraint`), from which texts, bound trees and events are made. Attributes are chosen with a skew, as are
-strings: a few are in most filters, most are in few.
+A workload is plain data first (`Constraint`), from which texts, bound trees and events are made. Attributes are chosen
+with a skew, as are strings: a few are in most filters, most are in few.
 """
 
 from __future__ import annotations

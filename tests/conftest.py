@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from comity.pipeline.session import spark_session, stop_session
 
+ROOT = Path(__file__).parent.parent
 PROFILE = os.environ.get("COMITY_PROFILE", "normal")
 
 # The normal run tries the same examples on every machine; the nightly one looks for new ones, and for more of them.
@@ -42,7 +44,10 @@ def _leave_out_nightly(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The Spark session that all tests of a run share."""
-    session = spark_session("local[2]", app_name="comity-tests")
+    """The Spark session that all tests of a run share; its workers can import the tests, too."""
+    places = [str(ROOT), str(ROOT / "src"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, places)))
+        session = spark_session("local[2]", app_name="comity-tests")
     yield session
     stop_session(session)

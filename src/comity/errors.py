@@ -1,7 +1,7 @@
 """The error family: what went wrong, where, and what to do next.
 
-Three branches say who has to act. `Misuse` is bad input (the caller mends it; the command line exits with 2), `Retryable` is a
-passing condition (try again), `Permanent` is neither.
+Three branches say who has to act. `Misuse` is bad input (the caller mends it; the command line exits with 2),
+`Retryable` is a passing condition (try again), `Permanent` is neither.
 """
 
 from __future__ import annotations
@@ -43,7 +43,13 @@ class ComityError(Exception):
     """
 
     def __init__(
-        self, message: str, *, code: str, place: Place | None = None, hint: str | None = None, excerpt: str | None = None
+        self,
+        message: str,
+        *,
+        code: str,
+        place: Place | None = None,
+        hint: str | None = None,
+        excerpt: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message

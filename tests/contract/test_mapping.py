@@ -41,7 +41,9 @@ COMMON = EventType(
         "address": AttributeType(Kind.STRING, optional=True),
         "twice": AttributeType(Kind.INT, optional=True),
         "level": AttributeType(Kind.INT, optional=True),
-        "place": AttributeType(Kind.STRUCT, optional=True, attributes={"town": AttributeType(Kind.STRING, optional=True)}),
+        "place": AttributeType(
+            Kind.STRUCT, optional=True, attributes={"town": AttributeType(Kind.STRING, optional=True)}
+        ),
         "where": AttributeType(Kind.POINT, optional=True),
         "expires": AttributeType(Kind.TIMESTAMP, optional=True),
     },
@@ -74,7 +76,9 @@ def mapping() -> Mapping:
 
 
 def reading(**data: Any) -> Event:
-    return Event("1", "/plant", "plant.Reading", datetime(2026, 1, 1, tzinfo=UTC), {"heat": 86.0, "street": "Elm", **data})
+    return Event(
+        "1", "/plant", "plant.Reading", datetime(2026, 1, 1, tzinfo=UTC), {"heat": 86.0, "street": "Elm", **data}
+    )
 
 
 def test_apply_converts_units_joins_texts_and_looks_up(mapping: Mapping) -> None:

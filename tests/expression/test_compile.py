@@ -30,7 +30,24 @@ def test_compiled_value_equals_evaluator(tree, event):
     assert found == expected
 
 
-VALUES = [None, True, False, 0, 1, 5, 5.0, 2.5, -(2**63), 2**53 + 1, "", "a", "abc", "5", "2024-02-29T12:00:00Z", "PT5M"]
+VALUES = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    5,
+    5.0,
+    2.5,
+    -(2**63),
+    2**53 + 1,
+    "",
+    "a",
+    "abc",
+    "5",
+    "2024-02-29T12:00:00Z",
+    "PT5M",
+]
 VALUES += [datetime(2024, 2, 29, 12, tzinfo=UTC), timedelta(minutes=5), b"a", {"x": 1}, {}, [], ["a"], ["a", 1]]
 
 TEXTS = [

@@ -65,7 +65,10 @@ def write(folder: Path, **files: str) -> Path:
 def faults_of(folder: Path) -> list[str]:
     with pytest.raises(Faults) as caught:
         load(folder)
-    return [f"{Path(str(error.place.file)).name}:{error.place.line}:{error.place.column} {error.code}" for error in caught.value.errors]
+    return [
+        f"{Path(str(error.place.file)).name}:{error.place.line}:{error.place.column} {error.code}"
+        for error in caught.value.errors
+    ]
 
 
 def test_load_the_example() -> None:
@@ -103,7 +106,12 @@ def test_load_reports_all_faults_of_all_files_at_once(tmp_path: Path) -> None:
         ("contract", "members:", "membres:", "contract.yaml:7:1 unknown-key"),
         ("profiles", "domain: station", "domain: stat", "profiles.yaml:3:13 unknown-domain"),
         ("profiles", "on: Incident", "on: Fire", "profiles.yaml:4:9 unknown-type"),
-        ("profiles", "where: temperature > 60 degC", "where: temprature > 60 degC", "profiles.yaml:5:12 unknown-attribute"),
+        (
+            "profiles",
+            "where: temperature > 60 degC",
+            "where: temprature > 60 degC",
+            "profiles.yaml:5:12 unknown-attribute",
+        ),
         ("house", "float degF", "float degX", "house.yaml:6:19 unknown-unit"),
         ("house", "room: string", "room: strin", "house.yaml:5:13 unknown-kind"),
     ],
@@ -120,7 +128,11 @@ def test_load_points_at_the_fault(tmp_path: Path, file: str, old: str, new: str,
 
 def test_load_refuses_duplicates(tmp_path: Path) -> None:
     write(tmp_path, a=HOUSE, b=HOUSE, station=STATION, contract=CONTRACT, again=CONTRACT, p=PROFILES, q=PROFILES)
-    assert {one.split()[1] for one in faults_of(tmp_path)} == {"duplicate-domain", "duplicate-contract", "duplicate-profile"}
+    assert {one.split()[1] for one in faults_of(tmp_path)} == {
+        "duplicate-domain",
+        "duplicate-contract",
+        "duplicate-profile",
+    }
 
 
 def test_load_refuses_what_is_no_federation(tmp_path: Path) -> None:

@@ -56,7 +56,9 @@ def test_match_without_profiles():
 
 
 def test_match_on_a_type_without_types():
-    matcher = Matcher([Profile.of("t", "x > 1", on="T"), Profile.of("any", "x > 1"), Profile.of("is", "is T and x > 1")])
+    matcher = Matcher(
+        [Profile.of("t", "x > 1", on="T"), Profile.of("any", "x > 1"), Profile.of("is", "is T and x > 1")]
+    )
     assert matcher.match(_event("T", x=2)) == ["t", "any", "is"]
     assert matcher.match(_event("U", x=2)) == ["any"]
 
@@ -116,7 +118,9 @@ def test_read_bound_profiles_has_the_faults_of_reading_and_binding_in_order(tmp_
     assert found == [(1, "unknown-unit"), (2, "syntax"), (3, "unknown-attribute")]
 
 
-_DATA = st.dictionaries(st.sampled_from("abxyzst"), st.sampled_from([True, 0, 1, 2, 2.5, "", "a", "ab", {"x": 1}, ["a"]]))
+_DATA = st.dictionaries(
+    st.sampled_from("abxyzst"), st.sampled_from([True, 0, 1, 2, 2.5, "", "a", "ab", {"x": 1}, ["a"]])
+)
 
 
 @given(open_filters(count=4), st.lists(_DATA, min_size=1, max_size=5))

@@ -218,7 +218,7 @@ WRITTEN: list[tuple[str, Callable[[], Column]]] = [
     ("count > 500 and load < 0.75", lambda: (F.col(COUNT) > 500) & (F.col(LOAD) < 0.75)),
     ("count > 2.5", lambda: F.col(COUNT) > 2),
     ("load > 3", lambda: F.col(LOAD) > 3.0),
-    ("flag or not exists room", lambda: F.col("flag") | F.col(ROOM).isNull()),
+    ("flag or not exists room", lambda: F.col("flag") | ~F.col(ROOM).isNotNull()),
     ("room = 'a' or room != 'b'", lambda: (F.col(ROOM) == "a") | (F.col(ROOM) != "b")),
     ("room in ('a', 'b')", lambda: F.col(ROOM).isin("a", "b")),
     ("not room in ('a', 'b')", lambda: ~F.coalesce(F.col(ROOM).isin("a", "b"), F.lit(False))),

@@ -104,13 +104,13 @@ def commands_of_session(session: int) -> list[str]:
 
 @pytest.fixture
 def path_without_java(tmp_path: Path) -> str:
-    """A PATH with the few programs that Spark's scripts use."""
+    """A PATH with the programs of the system, but for Java."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name in ("bash", "sh", "env", "dirname", "basename", "ps", "head", "python3"):
-        for place in ("/usr/bin", "/bin"):
-            if os.path.exists(f"{place}/{name}") and not (folder / name).exists():
-                (folder / name).symlink_to(f"{place}/{name}")
+    programs = {path.name: path for place in ("/usr/bin", "/bin") for path in Path(place).iterdir()}
+    for name, path in programs.items():
+        if name != "java":
+            (folder / name).symlink_to(path)
     return str(folder)
 
 
@@ -165,9 +165,9 @@ def test_session_that_cannot_start(tmp_path: Path) -> None:
         from comity.pipeline.session import spark_session
 
         try:
-            spark_session("local[1]", config={"spark.driver.extraJavaOptions": "-XX:+NoSuchOption"})
+            spark_session("local[1]", config={"spark.driver.extraJavaOptions": "-agentlib:nowhere"})
         except Permanent as error:
-            print(error.code, "NoSuchOption" in error.excerpt)
+            print(error.code, "nowhere" in error.excerpt)
     """
     process = program(text, tmp_path)
     out, err = process.communicate(timeout=TIMEOUT_S)

@@ -57,7 +57,7 @@ LINES = [
 ]
 FOUND = ["1", "2"]
 CODES = [
-    ["wrong-kind", "missing"],
+    ["missing", "wrong-kind"],
     ["abstract-type"],
     ["unknown-type"],
     ["not-utf-8"],

@@ -13,7 +13,10 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
 
 def test_compile_plan_leads_every_member_to_every_profile() -> None:
     plan = compile_plan(load(EXAMPLE))
-    ways = {(route.source.qualified_name, route.contract): [one.profile for one in route.deliveries] for route in plan.routes}
+    ways = {
+        (route.source.qualified_name, route.contract): [one.profile for one in route.deliveries]
+        for route in plan.routes
+    }
     assert ways == {
         ("house_a.FireDetected", "fire"): ["serious_fires", "main_street"],
         ("house_b.Brand", "fire"): ["serious_fires", "main_street"],

@@ -44,8 +44,8 @@ def test_read_profiles_keeps_a_number_sign_inside_a_filter(write):
 
 @pytest.mark.parametrize("name", ["profiles.yaml", "profiles.yml", "profiles", "profiles.txt"])
 def test_read_profiles_yaml(write, name):
-    text = "# mine\nprofiles:\n  hot: temperature > 30\n  fires: {on: Fire, where: heat > 5, domain: station}\n  all: {on: Fire}\n"
-    hot, fires, everything = read_profiles(write(text, name))
+    lines = ["# mine", "profiles:", "  hot: temperature > 30", "  fires: {on: Fire, where: heat > 5, domain: station}"]
+    hot, fires, everything = read_profiles(write("\n".join([*lines, "  all: {on: Fire}"]), name))
     assert hot == Profile.of("hot", "temperature > 30")
     assert fires == Profile.of("fires", "heat > 5", on="Fire", domain="station")
     assert everything == Profile.of("all", "true", on="Fire")
@@ -65,7 +65,16 @@ def test_read_profiles_text_has_every_fault_with_its_place(write):
 
 
 def test_read_profiles_yaml_has_every_fault_with_its_place(write):
-    lines = ["profiles:", "  a: x >", "  b: {wher: x > 1}", "  c: 'it''s bad'", "  d: 5", "  e: [1]", "  f: {on: 3}", "  g:"]
+    lines = [
+        "profiles:",
+        "  a: x >",
+        "  b: {wher: x > 1}",
+        "  c: 'it''s bad'",
+        "  d: 5",
+        "  e: [1]",
+        "  f: {on: 3}",
+        "  g:",
+    ]
     lines += ["  h: |", "    x > 1", "    and y >< 2", "  two words: x > 1"]
     assert _faults(write("\n".join(lines), "p.yaml")) == [
         ("p.yaml:2:9", "syntax"),
@@ -142,7 +151,7 @@ def test_scan_profiles_gives_the_good_ones_beside_the_faults(write):
     [
         ("a: x > 1\nb: y > 1 and event.nope = 2", "p.txt", "p.txt:2:14 (event.nope)"),
         ("profiles:\n  b: >\n    y > 1\n    and event.nope = 2\n", "p.yaml", "p.yaml:4:9 (event.nope)"),
-        ("profiles:\n  b:\n    where: \"'it' = y and event.nope = 2\"\n", "p.yaml", "p.yaml:3:27 (event.nope)"),
+        ("profiles:\n  b:\n    where: \"'it' = y and event.nope = 2\"\n", "p.yaml", "p.yaml:3:26 (event.nope)"),
     ],
 )
 def test_bind_points_into_the_file(write, text, name, place):

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 import comity
-from comity.cli import lint, match, relate
+from comity.cli import demo, lint, match, relate
+from comity.cli import run as run_command
 from comity.cli.failure import INTERRUPTED, report
 from comity.cli.session import Session
 
@@ -23,6 +24,8 @@ app = typer.Typer(
 app.command(epilog=lint.EXAMPLE)(lint.lint)
 app.command(epilog=relate.EXAMPLE)(relate.relate)
 app.command(epilog=match.EXAMPLE)(match.match)
+app.command(epilog=run_command.EXAMPLE)(run_command.run)
+app.command(epilog=demo.EXAMPLE)(demo.demo)
 
 
 def _show_version(wanted: bool) -> None:

@@ -16,6 +16,7 @@ import typer
 from comity.cli.output import console, refuse_overwriting, result_stream, write_json
 from comity.cli.rejected import RejectedRecords
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
+from comity.errors import Misuse
 
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
@@ -36,10 +37,13 @@ class Engine(StrEnum):
 class Matches(Protocol):
     """What an engine finds. The figures are complete once the last pair was taken."""
 
-    events: int
-    """Events that were evaluated, without the rejected records."""
-    rejected: Iterable[Mapping[str, Any]]
-    """Records that are no events, in the shape of `Rejected.as_dict`."""
+    @property
+    def events(self) -> int:
+        """Events that were evaluated, without the rejected records."""
+
+    @property
+    def rejected(self) -> Iterable[Mapping[str, Any]]:
+        """Records that are no events, in the shape of `Rejected.as_dict`."""
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Name of a profile and id of an event that it matches."""
@@ -101,10 +105,19 @@ def _read(profiles: Path, types: Path | None) -> tuple[list[Profile], Taxonomy |
 
 
 def _on_spark(profiles: list[Profile], events: str, taxonomy: Taxonomy | None, session: Session) -> Matches:
+    from comity.event.files import event_files
+    from comity.match.match import bind_profiles
     from comity.pipeline.match import match_on_spark
+    from comity.pipeline.session import spark_session
 
-    found: Matches = match_on_spark(profiles, events, taxonomy=taxonomy, verbose=session.verbose)
-    return found
+    if events == "-":
+        hint = "put the events into a file, or use --engine local"
+        raise Misuse("Spark does not read standard input", code="no-standard-input", hint=hint)
+    files = [str(path.resolve()) for path in event_files(Path(events))]  # Spark may have started elsewhere
+    bound = bind_profiles(profiles, taxonomy)
+    with console(stderr=True).status("starting Spark"):
+        spark = spark_session(verbose=session.verbose)
+    return match_on_spark(bound, files, taxonomy, spark)
 
 
 class _LocalMatches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,6 +89,8 @@ def _filters(first: str, second: str, scope: Scope) -> tuple[Filter, Filter]:
             filters.append(_filter(text, scope))
         except ComityError as error:
             faults.append(error.located(name, 1, 1))
+            # What a bad filter left behind is no measure for the other one.
+            scope = replace(scope, open_units={}, open_texts={})
     if faults:
         raise Faults(faults)
     return filters[0], filters[1]

@@ -1,4 +1,6 @@
-"""Mappings: how an event of one type becomes an event of another, as one expression for each attribute of the target."""
+"""Mappings: how an event of one type becomes an event of another, as one expression for each attribute of the
+target.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +155,9 @@ def _inside(made_from: Expression, rest: Path) -> Expression:
             return Call("float", (x if coordinate == "x" else y,))
         case Literal(Point() as point), (coordinate,):
             return Literal(getattr(point, coordinate))
-    raise Misuse(f"a filter on {'.'.join(rest)} cannot be translated through {render(made_from)}", code="opaque-mapping")
+    raise Misuse(
+        f"a filter on {'.'.join(rest)} cannot be translated through {render(made_from)}", code="opaque-mapping"
+    )
 
 
 def _sources_of(path: Path, put: dict[Path, Expression], target: EventType) -> list[Expression]:

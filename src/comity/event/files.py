@@ -40,13 +40,14 @@ def read_events(
     if source == "-":
         return _stream_events(sys.stdin.buffer, types, require_time, name or "-")
     if isinstance(source, str | Path):
-        return _path_events(_files(Path(source)), types, require_time)
+        return _path_events(event_files(Path(source)), types, require_time)
     if isinstance(source.read(0), str):
         raise Misuse("events are read from binary streams, this one is text", code="text-stream")
     return _stream_events(source, types, require_time, name)
 
 
-def _files(path: Path) -> list[Path]:
+def event_files(path: Path) -> list[Path]:
+    """The files of events at a path: those of a directory in the order of their names, or the one file."""
     if path.is_dir():
         found = sorted(one for one in path.iterdir() if one.name.endswith(_SUFFIXES) and one.is_file())
         if not found:

@@ -1,7 +1,7 @@
 """From a parsed tree to a bound one: names checked, units converted, types and tables resolved.
 
-A bound tree holds no `Quantity`; every constant stands in the unit of what it is compared with. Wrong kinds, unknown names and
-incompatible units are errors here, so that they never turn into a silent false later.
+A bound tree holds no `Quantity`; every constant stands in the unit of what it is compared with. Wrong kinds,
+unknown names and incompatible units are errors here, so that they never turn into a silent false later.
 """
 
 from __future__ import annotations
@@ -281,7 +281,9 @@ def _result_kind(symbol: str, left: Kind, right: Kind) -> Kind | None:
 
 
 def _pair(left: Bound, right: Bound, scope: Scope) -> tuple[Bound, Bound]:
-    """Two values that meet, in one unit: a constant takes the unit of the other side, else the right side that of the left."""
+    """Two values that meet, in one unit: a constant takes the unit of the other side, else the right side that of
+    the left.
+    """
     left, right = _given_unit(left, right, scope), _given_unit(right, left, scope)
     if left.is_quantity and not right.is_quantity:
         second = _settled(right)

@@ -1,6 +1,7 @@
 """Constraint classes: named tests that are written `attribute in name(…)` and expand to expressions.
 
-A class is added by giving its expansion. Because the expansion is made of ordinary atoms, every runner evaluates it, and covering,
+A class is added by giving its expansion. Because the expansion is made of ordinary atoms, every runner evaluates it,
+and covering,
 overlapping and merging follow from the algebra without a rule of their own. `rectangle` is the worked example:
 
 >>> CONSTRAINTS["rectangle"].parameters
@@ -22,7 +23,8 @@ Expansion = Callable[..., Expression]
 class ConstraintClass:
     """A named test on one attribute: what it takes and what it stands for.
 
-    `expand(attribute, *arguments)` gives the test; `presence(attribute)` names what must be there for the test to apply at all, so
+    `expand(attribute, *arguments)` gives the test; `presence(attribute)` names what must be there for the test to
+    apply at all, so
     that `not in` can stay false on events without it.
     """
 

@@ -126,7 +126,9 @@ def compare(symbol: str, left: Value | None, right: Value | None) -> bool:
 
 
 def _agreed(left: Value | None, right: Value | None) -> tuple[Value | None, Value | None]:
-    """A text that meets a time is read as a time: an attribute without a declared kind can only carry times as texts."""
+    """A text that meets a time is read as a time: an attribute without a declared kind can only carry times as
+    texts.
+    """
     if isinstance(left, str):
         return _as_time(left, right), right
     if isinstance(right, str):
@@ -209,7 +211,7 @@ _NUMERIC: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _time_arithmetic(symbol: str, left: Value | None, right: Value | None) -> Value | None:
+def _time_arithmetic(symbol: str, left: Value, right: Value) -> Value | None:
     match symbol, kind_of(left), kind_of(right):
         case "-", Kind.TIMESTAMP, Kind.TIMESTAMP:
             return _duration(to_microseconds(left) - to_microseconds(right))

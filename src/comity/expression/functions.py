@@ -1,6 +1,7 @@
 """The functions of the expression language: their kinds and what they give.
 
-Every function is missing when an argument is missing (`coalesce` apart) or of the wrong kind, so a function body sees good values only.
+Every function is missing when an argument is missing (`coalesce` apart) or of the wrong kind, so a function body
+sees good values only.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def _always(kind: Kind) -> Callable[..., Kind]:
 _ALL = [
     Function("lower", (_TEXT,), _always(Kind.STRING), str.lower, summary="the text in lower case"),
     Function("upper", (_TEXT,), _always(Kind.STRING), str.upper, summary="the text in upper case"),
-    Function("trim", (_TEXT,), _always(Kind.STRING), lambda text: text.strip(" "), summary="without spaces at both ends"),
+    Function(
+        "trim", (_TEXT,), _always(Kind.STRING), lambda text: text.strip(" "), summary="without spaces at both ends"
+    ),
     Function("length", (_TEXT,), _always(Kind.INT), len, summary="number of characters"),
     Function(
         "substring",
@@ -105,4 +108,6 @@ _ALL = [
 ]
 
 FUNCTIONS: Mapping[str, Function] = {function.name: function for function in _ALL}
-"""By name. `coalesce` (the first that is present), `lookup`, `value` and `quantity` (units) are part of the language itself."""
+"""By name. `coalesce` (the first that is present), `lookup`, `value` and `quantity` (units) are part of the language
+itself.
+"""

@@ -215,7 +215,9 @@ class _Builder(Transformer[Token, Any]):
 
     def in_list(self, parts: list[Any]) -> _Sized:
         operand, negated, *items = parts
-        return _sized(lambda a, *rest: In(a, tuple(_constant(item) for item in rest), negated is not None), operand, *items)
+        return _sized(
+            lambda a, *rest: In(a, tuple(_constant(item) for item in rest), negated is not None), operand, *items
+        )
 
     def in_constraint(self, parts: list[Any]) -> _Sized:
         operand, negated, call = parts
@@ -244,7 +246,7 @@ class _Builder(Transformer[Token, Any]):
 
     def signed(self, parts: list[Any]) -> _Sized:
         sign, operand = parts
-        return operand if sign == "+" else _sized(_negative, operand)  # type: ignore[no-any-return]
+        return operand if sign == "+" else _sized(_negative, operand)
 
     def call(self, parts: list[Any]) -> _Sized:
         name, *arguments = parts

@@ -30,8 +30,8 @@ from comity.expression.tree import (
 )
 
 KEYWORDS = frozenset(
-    ["and", "or", "not", "in", "between", "like", "matches", "contains", "starts", "ends"]
-    + ["is", "exists", "if", "then", "else", "true", "false"]
+    {"and", "or", "not", "in", "between", "like", "matches", "contains", "starts", "ends"}
+    | {"is", "exists", "if", "then", "else", "true", "false"}
 )
 
 # How tightly a node binds; a part that binds less tightly than its place demands gets parentheses.

@@ -20,10 +20,14 @@ Table = Mapping[Value, Value]
 class Scope:
     """The names of one event type (and of its subtypes), or, without a type, any name at all.
 
-    Without a type an attribute is *open*: it takes the kinds and the unit that its constraints give it. `open_units` remembers which unit
-    an open attribute was given, so all expressions bound in one scope agree on it; `convert_open_units` says whether a second
-    unit of the same dimension is converted into the first (relations between filters) or refused (matching, where a bare number in
-    an event must have one meaning). `open_texts` remembers whether an open attribute's texts are read as texts or as times.
+    Without a type an attribute is *open*: it takes the kinds and the unit that its constraints give it. `open_units`
+    remembers which unit
+    an open attribute was given, so all expressions bound in one scope agree on it; `convert_open_units` says whether a
+    second
+    unit of the same dimension is converted into the first (relations between filters) or refused (matching, where a
+    bare number in
+    an event must have one meaning). `open_texts` remembers whether an open attribute's texts are read as texts or as
+    times.
     """
 
     type: EventType | None = None
@@ -52,9 +56,7 @@ class Scope:
 
     def table(self, name: str) -> Table:
         if name not in self.tables:
-            raise Misuse(
-                f"there is no table {name!r}", code="unknown-table", hint=_suggestion(name, list(self.tables))
-            )
+            raise Misuse(f"there is no table {name!r}", code="unknown-table", hint=_suggestion(name, list(self.tables)))
         return self.tables[name]
 
     def _envelope(self, path: tuple[str, ...]) -> AttributeType:
@@ -63,7 +65,10 @@ class Scope:
             names = ", ".join(f"event.{name}" for name in ENVELOPE)
             place = Place(path=".".join(path))
             raise Misuse(
-                f"{'.'.join(path)} is not in the envelope", code="unknown-attribute", place=place, hint=f"known: {names}"
+                f"{'.'.join(path)} is not in the envelope",
+                code="unknown-attribute",
+                place=place,
+                hint=f"known: {names}",
             )
         return found
 

@@ -1,8 +1,8 @@
 """The one expression tree: filters, mappings and conditions are all made of these nodes.
 
-Nodes are frozen, hashable and compare by structure. Value nodes give a value or nothing (a missing value); truth nodes
-(`TRUTH`) give true or false, never a third answer. Truth nodes other than `And`, `Or`, `Not` and a Boolean `Literal` are *atoms*: false
-when an operand is missing or of an incompatible kind.
+Nodes are frozen, hashable and compare by structure. Value nodes give a value or nothing (a missing value); truth
+nodes (`TRUTH`) give true or false, never a third answer. Truth nodes other than `And`, `Or`, `Not` and a Boolean
+`Literal` are *atoms*: false when an operand is missing or of an incompatible kind.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of the event by its dotted path. `event.…` is the envelope; two names of a point are `.x` and `.y`."""
+    """An attribute of the event by its dotted path. `event.…` is the envelope; two names of a point are `.x` and
+    `.y`.
+    """
 
     path: tuple[str, ...]
 

@@ -1,9 +1,12 @@
-"""A federation is a directory of YAML files: domains, contracts, profiles. What a file holds is told by its first key."""
+"""A federation is a directory of YAML files: domains, contracts, profiles. What a file holds is told by its first
+key.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +85,9 @@ class _Reader:
 
     def federation(self) -> Federation:
         for document in self._contract_files:
-            self._guarded(lambda: self._take_contract(document))
+            self._guarded(partial(self._take_contract, document))
         for document in self._profile_files:
-            self._guarded(lambda: self._take_profiles(document))
+            self._guarded(partial(self._take_profiles, document))
         if self.faults:
             raise Faults(self.faults)
         return Federation(self.name, self.domains, self.contracts, self.profiles)
@@ -112,11 +115,9 @@ class _Reader:
         content = validate(document, ContractFile)
         taxonomy = Taxonomy.from_document(document, ignore=CONTRACT_KEYS, check_unit=check_unit)
         if content.contract in self.contracts or content.contract in self.domains:
-            raise document.fault(
-                f"the name {content.contract!r} is taken", ("contract",), code="duplicate-contract"
-            )
+            raise document.fault(f"the name {content.contract!r} is taken", ("contract",), code="duplicate-contract")
         common = taxonomy.types[0]
-        tables = dict(content.tables)
+        tables: dict[str, Table] = dict(content.tables)
         members = {
             domain: tuple(self._member_mappings(document, ("members", domain), given, common, tables))
             for domain, given in content.members.items()
@@ -125,12 +126,10 @@ class _Reader:
             domain: tuple(self._observer_mappings(document, ("observers", domain), given, taxonomy, tables))
             for domain, given in content.observers.items()
         }
-        self.contracts[content.contract] = Contract(
-            content.contract, common, members, observers, content.description
-        )
+        self.contracts[content.contract] = Contract(content.contract, common, members, observers, content.description)
 
     def _member_mappings(
-        self, document: Document, at: tuple[str, str], given: _Given, common: EventType, tables: dict[str, Any]
+        self, document: Document, at: tuple[str, str], given: _Given, common: EventType, tables: dict[str, Table]
     ) -> Iterator[Mapping]:
         for path, one in _each(at, given):
             local = self._local_type(document, path, at[1], one.type)
@@ -182,7 +181,7 @@ class _Reader:
                 error = document.fault(f"there are two profiles {name!r}", ("profiles", name), code="duplicate-profile")
                 self.faults.append(error)
             else:
-                self._guarded(lambda: self._take_profile(document, name, given))
+                self._guarded(partial(self._take_profile, document, name, given))
 
     def _take_profile(self, document: Document, name: str, given: ProfileFile) -> None:
         at = ("profiles", name)

@@ -1,4 +1,6 @@
-"""Filters as boxes: one set of values per attribute. A conjunctive filter is a box; any other one has a smallest box around it."""
+"""Filters as boxes: one set of values per attribute. A conjunctive filter is a box; any other one has a smallest
+box around it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ Box = Mapping[Path, ValueSet]
 
 
 def as_box(wanted: Formula, space: Space) -> Box | None:
-    """The box that is the filter, empty for `true`; None when the filter is no conjunction of constraints on single attributes.
+    """The box that is the filter, empty for `true`; None when the filter is no conjunction of constraints on single
+    attributes.
 
     A contradiction is no box.
     """

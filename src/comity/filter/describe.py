@@ -94,7 +94,8 @@ def _number_tests(attribute: Attribute, part: NumberSet, whole: NumberSet, spell
         yield _equal_to_one_of(attribute, [spell(value) for value in rest], negated=True)
     elif _is_inner_interval(rest, whole):
         low, high, _, _ = rest.hull()
-        assert low is not None and high is not None
+        assert low is not None
+        assert high is not None
         yield Between(attribute, Literal(spell(low)), Literal(spell(high)), negated=True)
     else:
         ends = whole.hull()

@@ -36,9 +36,7 @@ class Filter:
         object.__setattr__(self, "tree", _bound(parse_text(self.text), self.scope))
 
     @classmethod
-    def typed(
-        cls, text: str, taxonomy: Taxonomy, type_name: str, tables: dict[str, Table] | None = None
-    ) -> Filter:
+    def typed(cls, text: str, taxonomy: Taxonomy, type_name: str, tables: dict[str, Table] | None = None) -> Filter:
         """A filter over the events of a type and its subtypes."""
         return cls(text, Scope(taxonomy.type(type_name), taxonomy, tables or {}))
 
@@ -71,7 +69,9 @@ class Filter:
         return merge_within(self.tree, self._beside(other), self.scope, loss=loss, statistics=statistics)
 
     def _beside(self, other: Filter) -> Expression:
-        """The other filter's tree in this one's terms: open attributes with a unit take the unit that they have here."""
+        """The other filter's tree in this one's terms: open attributes with a unit take the unit that they have
+        here.
+        """
         if other.scope.type != self.scope.type:
             raise Misuse("the filters are over different types", code="different-types")
         if self.scope.type is not None or other.scope.open_units == self.scope.open_units:

@@ -1,8 +1,9 @@
 """Filters in negation normal form over sets of values: what the decision procedures work on.
 
-An atom on one attribute is a `Member`: the attribute's value lies in a set (a missing value is a value like any other here, so the complement of
-a set is again a set). A comparison between attributes is a `Linear` or `Same` relation beside the memberships that give its operands a kind.
-What neither can express is `Opaque`: true or false, we cannot say which.
+An atom on one attribute is a `Member`: the attribute's value lies in a set (a missing value is a value like any
+other here, so the complement of a set is again a set). A comparison between attributes is a `Linear` or `Same`
+relation beside the memberships that give its operands a kind. What neither can express is `Opaque`: true or false,
+we cannot say which.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+from comity.event.event import Event
+from comity.event.kinds import Kind, Value, kind_of, to_microseconds
 from comity.expression.evaluate import compare, holds
 from comity.expression.tree import (
+    MIRRORED,
     And,
     Attribute,
     Between,
@@ -26,7 +30,6 @@ from comity.expression.tree import (
     IsType,
     Literal,
     Lookup,
-    MIRRORED,
     Not,
     Or,
     TextTest,
@@ -34,8 +37,6 @@ from comity.expression.tree import (
     conjunction,
     disjunction,
 )
-from comity.event.event import Event
-from comity.event.kinds import Kind, Value, kind_of, to_microseconds
 from comity.filter.linear import Linear, linear_relation
 from comity.filter.sets.numbers import NumberSet
 from comity.filter.sets.strings import StringSet
@@ -53,7 +54,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """Two attributes hold the same value (or, not `equal`, different ones); both lie in the class that stands beside it."""
+    """Two attributes hold the same value (or, not `equal`, different ones); both lie in the class that stands beside
+    it.
+    """
 
     left: Path
     right: Path
@@ -177,7 +180,9 @@ def _lifted(symbol: str, left: Expression, right: Expression) -> Expression | No
 
 
 def comparison_set(symbol: str, value: Value, universe: ValueSet) -> ValueSet | None:
-    """The values that stand in the relation to a constant; None for a constant of a kind that sets do not tell apart."""
+    """The values that stand in the relation to a constant; None for a constant of a kind that sets do not tell
+    apart.
+    """
     match kind_of(value):
         case Kind.INT | Kind.FLOAT:
             return ValueSet(numbers=NumberSet.compare(symbol, value, discrete=universe.numbers.discrete))
@@ -302,7 +307,9 @@ def _relation_in(name: str, symbol: str, left: Path, right: Path, space: Space) 
 
 
 def _string_order(symbol: str, left: Path, right: Path) -> Formula:
-    """Order between two strings is not decided, but recognised again: every such test is written with `<`, names in order."""
+    """Order between two strings is not decided, but recognised again: every such test is written with `<`, names in
+    order.
+    """
     if left > right:
         symbol, left, right = MIRRORED[symbol], right, left
     less = Opaque(Compare("<", Attribute(left), Attribute(right)), True)

@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Set
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from comity.errors import Misuse
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression
-from comity.filter.index_columns import Growing
+from comity.filter.index_columns import Growing, Slots
 from comity.filter.index_shape import Shape, shape_of
-from comity.filter.index_space import Slots, SpaceIndex
+from comity.filter.index_space import SpaceIndex
 from comity.filter.space import Space, spaces
 
 _FEW_DEAD = 64
 """Removed filters that the index is not built again for."""
+
+
+class Found(Set[Any]):
+    """The keys that a question gave: a set that stays as it is when filters come and go.
+
+    >>> found = Found(np.array(["a", "b", "c"], np.object_), np.array([0, 2]))
+    >>> len(found), "c" in found, found == {"a", "c"}
+    (2, True, True)
+    """
+
+    def __init__(self, keys: NDArray[np.object_], slots: Slots) -> None:
+        self._keys, self._slots = keys, slots
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._keys[self._slots].tolist())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._as_set
+
+    def __repr__(self) -> str:
+        return f"Found({list(self)!r})"
+
+    @cached_property
+    def _as_set(self) -> frozenset[Any]:
+        return frozenset(self)
+
+    @classmethod
+    def _from_iterable(cls, keys: Iterable[Any]) -> frozenset[Any]:  # type: ignore[override]
+        return frozenset(keys)
 
 
 class FilterSet:
@@ -70,30 +104,30 @@ class FilterSet:
         if self._alive.size - len(self._slots) > max(_FEW_DEAD, len(self._slots)):
             self._compact()
 
-    def covering(self, tree: Expression) -> frozenset[Any]:
+    def covering(self, tree: Expression) -> Found:
         """The keys of the filters that match whatever this one matches."""
         return self._in_every_space(tree, lambda part, shape: part.covering(tree, shape, self._alive.view))
 
-    def covered_by(self, tree: Expression) -> frozenset[Any]:
+    def covered_by(self, tree: Expression) -> Found:
         """The keys of the filters that match nothing but what this one matches."""
         return self._in_every_space(tree, lambda part, shape: part.covered_by(tree, shape, self._alive.view))
 
-    def overlapping(self, tree: Expression) -> frozenset[Any]:
+    def overlapping(self, tree: Expression) -> Found:
         """The keys of the filters of which some event may match both."""
         found = np.zeros(self._alive.size, np.bool_)
         for part in self._parts:
             found |= part.overlapping(tree, shape_of(tree, part.space), self._alive.view)
         return self._named(np.flatnonzero(found))
 
-    def _in_every_space(self, tree: Expression, ask: Callable[[SpaceIndex, Shape], Slots]) -> frozenset[Any]:
+    def _in_every_space(self, tree: Expression, ask: Callable[[SpaceIndex, Shape], Slots]) -> Found:
         found: Slots | None = None
         for part in self._parts:
             these = ask(part, shape_of(tree, part.space))
             found = these if found is None else np.intersect1d(found, these, assume_unique=True)
         return self._named(np.flatnonzero(self._alive.view) if found is None else found)
 
-    def _named(self, slots: Slots) -> frozenset[Any]:
-        return frozenset(self._keys.view[slots].tolist())
+    def _named(self, slots: Slots) -> Found:
+        return Found(self._keys.view, slots)
 
     def _put(self, key: Hashable, tree: Expression, shapes: Iterable[Shape]) -> None:
         slot = self._slots[key] = self._alive.size

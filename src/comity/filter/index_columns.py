@@ -8,10 +8,10 @@ take an automaton are tested one by one.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,16 +21,21 @@ from comity.filter.sets.automaton import TooLarge
 from comity.filter.sets.values import ValueSet
 
 Mask = NDArray[np.bool_]
+Slots = NDArray[np.int64]
+"""Filters by their place in the index."""
+End = tuple[Any, ...]
+"""Of an interval: the place of its class on the line, and within a class the cut."""
 Spans = list[tuple[int, int]]
 """Intervals by the numbers of their ends."""
 
 _MISSING, _OTHER, _FALSE, _TRUE, _NUMBERS, _TIMESTAMPS, _DURATIONS, _STRINGS, _END = range(9)
 _NUMBER_CLASSES = ((_NUMBERS, "numbers"), (_TIMESTAMPS, "timestamps"), (_DURATIONS, "durations"))
-_ROOM = 1 << 62
+ROOM = 1 << 62
+"""The number of the last end of a line; the first one has 0."""
 _EXACT_TESTS_KEPT = 1 << 16
 
 HAS_OTHER, HAS_MORE = 1, 2
-"""What a column tells of each set: whether a struct is in it, and whether anything else is."""
+"""What the table tells of each set: whether a struct is in it, and whether anything else is."""
 
 
 class Growing:
@@ -44,9 +49,10 @@ class Growing:
 
     __slots__ = ("_data", "size")
 
-    def __init__(self, dtype: DTypeLike) -> None:
-        self._data: NDArray[Any] = np.empty(16, dtype)
-        self.size = 0
+    def __init__(self, dtype: DTypeLike, size: int = 0) -> None:
+        """Begins with so many zeros."""
+        self._data: NDArray[Any] = np.zeros(max(size, 16), dtype)
+        self.size = size
 
     def append(self, value: Any) -> None:
         if self.size == len(self._data):
@@ -72,15 +78,15 @@ class Line:
     __slots__ = ("_ends", "_numbers")
 
     def __init__(self) -> None:
-        self._ends: list[tuple[Any, ...]] = [(_MISSING,), (_END,)]
-        self._numbers = [0, _ROOM]
+        self._ends: list[End] = [(_MISSING,), (_END,)]
+        self._numbers = array("q", [0, ROOM])
 
-    def place(self, end: tuple[Any, ...]) -> int:
+    def place(self, end: End) -> int:
         """The number of the end; of one that the line does not have, an odd number between its neighbours."""
         at = bisect_left(self._ends, end)
         return self._numbers[at] if self._ends[at] == end else self._numbers[at - 1] + 1
 
-    def number(self, end: tuple[Any, ...]) -> int | None:
+    def number(self, end: End) -> int | None:
         """The number of the end, a new one if need be; None when there is no room, see `spread`."""
         at = bisect_left(self._ends, end)
         if self._ends[at] == end:
@@ -96,176 +102,232 @@ class Line:
     def spread(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Make room everywhere: all numbers so far, and what each becomes."""
         old = np.array(self._numbers, np.int64)
-        step = _ROOM // (len(old) - 1) // 2 * 2
+        step = ROOM // (len(old) - 1) // 2 * 2
         new = np.arange(len(old), dtype=np.int64) * step
-        self._numbers = new.tolist()
+        self._numbers = array("q", new.tolist())
         return old, new
 
 
-class Column:
-    """The distinct sets of one attribute and the filters that have them. Sets are numbered within the column from 0."""
+class SetTable:
+    """Every distinct set of an index, by number. Number 0 stands for no constraint."""
 
-    def __init__(self, universe: ValueSet) -> None:
-        self.universe = universe
+    def __init__(self) -> None:
         self.sets: list[ValueSet] = []
-        self.ids = Growing(np.int32)
-        """The number of each set in the whole index."""
+        self.column = Growing(np.int32)
+        """The column that the set is of; the first one has the number 1."""
+        self.low, self.high = Growing(np.int64), Growing(np.int64)
+        """The ends of the smallest interval around the set, on the line of its column."""
+        self.many, self.irregular = Growing(np.bool_), Growing(np.bool_)
+        """Whether it takes more than one interval, and whether its strings take an automaton."""
         self.holds = Growing(np.uint8)
-        self.slots, self.members = Growing(np.int64), Growing(np.int64)
-        """The filters with a constraint on this attribute, and the set that each of them has."""
-        self._known: dict[ValueSet, int] = {}
-        self._line = Line()
-        self._low, self._high = Growing(np.int64), Growing(np.int64)
-        self._interval_low, self._interval_high = Growing(np.int64), Growing(np.int64)
-        self._interval_set = Growing(np.int64)
-        self._irregular: list[int] = []
+        self.any_irregular = False
+        self.add(ValueSet.none(), 0, [(0, 0)])
 
-    def intern(self, values: ValueSet, new_id: Callable[[], int]) -> int:
-        """The number of the set in this column; a new set asks for its number in the index."""
-        known = self._known.get(values)
-        if known is None:
-            known = self._known[values] = len(self.sets)
-            self.sets.append(values)
-            self.ids.append(new_id())
-            self._place(known, values)
-        return known
-
-    def post(self, slot: int, member: int) -> None:
-        """Note that a filter has this set."""
-        self.slots.append(slot)
-        self.members.append(member)
-
-    def _place(self, member: int, values: ValueSet) -> None:
-        ends = _ends(values, self.universe)
-        if not values.strings.is_interval_union:
-            self._irregular.append(member)
-        numbers = [self._number(end) for end in ends]
-        # Making room for one end moves the others.
-        spans = [*zip(numbers[::2], numbers[1::2])] if numbers == self._places(ends) else self._spans(ends)
-        for low, high in spans:
-            self._interval_low.append(low)
-            self._interval_high.append(high)
-            self._interval_set.append(member)
-        self._low.append(spans[0][0] if spans else _ROOM)
-        self._high.append(spans[-1][1] if spans else 0)
+    def add(self, values: ValueSet, column: int, spans: Spans) -> int:
+        """The number of a new set."""
+        irregular = not values.strings.is_interval_union
+        self.sets.append(values)
+        self.column.append(column)
+        self.low.append(spans[0][0])
+        self.high.append(spans[-1][1])
+        self.many.append(irregular or len(spans) > 1)
+        self.irregular.append(irregular)
+        self.any_irregular |= irregular
         more = values.missing or bool(values.bools) or not values.strings.is_empty
         more = more or any(getattr(values, name).cuts for _, name in _NUMBER_CLASSES)
         self.holds.append(HAS_OTHER * values.other | HAS_MORE * more)
+        return len(self.sets) - 1
 
-    def _number(self, end: tuple[Any, ...]) -> int:
-        number = self._line.number(end)
-        if number is None:
-            old, new = self._line.spread()
-            for column in (self._low, self._high, self._interval_low, self._interval_high):
-                column.view[:] = new[np.searchsorted(old, column.view)]
-            number = self._line.number(end)
-        assert number is not None  # the line was just given room
-        return number
 
-    def _places(self, ends: list[tuple[Any, ...]]) -> list[int]:
-        return [self._line.place(end) for end in ends]
+class Postings:
+    """Filters, with the smallest interval around the set that each of them has."""
 
-    def _spans(self, ends: list[tuple[Any, ...]]) -> Spans:
-        places = self._places(ends)
-        return list(zip(places[::2], places[1::2]))
+    def __init__(self) -> None:
+        self.slots, self.low, self.high = Growing(np.int64), Growing(np.int64), Growing(np.int64)
 
-    # Questions
+    def append(self, slot: int, low: int, high: int) -> None:
+        self.slots.append(slot)
+        self.low.append(low)
+        self.high.append(high)
 
-    def covering(self, values: ValueSet) -> Mask:
-        """Which sets cover these values."""
-        certain = self._spans(_ends(values, self.universe))
-        if values.strings.is_interval_union:
-            return self._tested(self._covering(certain), self._irregular, values, _covers)
-        strings = self._spans([(_STRINGS,), (_END,)])
-        sure = self._covering(certain + strings)
-        open_ones = self._covering(certain) & self._overlapping(strings) & ~sure
-        return self._tested(sure, self._undecided(open_ones), values, _covers)
+    def around(self, low: int, high: int) -> Slots:
+        """The filters whose interval covers this one."""
+        return self.slots.view[(self.low.view <= low) & (self.high.view >= high)]
 
-    def within(self, values: ValueSet) -> Mask:
-        """Which sets these values cover."""
-        certain = self._spans(_ends(values, self.universe))
-        sure = self._within(certain)
-        if values.strings.is_interval_union:
-            return self._tested(sure, self._irregular, values, _is_covered)
-        possible = self._within(_joined(certain, self._spans([(_STRINGS,), (_END,)])))
-        return self._tested(sure, self._undecided(possible & ~sure), values, _is_covered)
+    def within(self, low: int, high: int) -> Slots:
+        """The filters whose interval this one covers."""
+        return self.slots.view[(self.low.view >= low) & (self.high.view <= high)]
 
-    def overlapping(self, values: ValueSet) -> Mask:
-        """Which sets have something in common with these values."""
-        certain = self._spans(_ends(values, self.universe))
-        sure = self._overlapping(certain)
-        if values.strings.is_interval_union:
-            return self._tested(sure, self._irregular, values, _overlaps)
-        possible = self._overlapping(self._spans([(_STRINGS,), (_END,)]))
-        return self._tested(sure, self._undecided(possible & ~sure), values, _overlaps)
-
-    def _covering(self, spans: Spans) -> Mask:
-        found = np.ones(len(self.sets), np.bool_)
+    def meeting(self, spans: Spans) -> Mask:
+        """At which places the interval has something in common with the spans."""
+        found = np.zeros(self.slots.size, np.bool_)
         for low, high in spans:
-            inside = (self._interval_low.view <= low) & (self._interval_high.view >= high)
-            these = np.zeros(len(self.sets), np.bool_)
-            these[self._interval_set.view[inside]] = True
-            found &= these
+            found |= (self.low.view < high) & (self.high.view > low)
         return found
 
-    def _within(self, spans: Spans) -> Mask:
-        if not spans:
-            return np.zeros(len(self.sets), np.bool_)
-        found = (self._low.view >= spans[0][0]) & (self._high.view <= spans[-1][1])
-        for (_, low), (high, _) in pairwise(spans):
-            in_gap = (self._interval_low.view < high) & (self._interval_high.view > low)
-            found[self._interval_set.view[in_gap]] = False
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a query wants to know of one column: its values as spans on the line of the column.
+
+    `certain` leaves out strings that are no intervals, `possible` has all strings in their place.
+    """
+
+    values: ValueSet
+    certain: Spans
+    possible: Spans
+
+    @property
+    def irregular(self) -> bool:
+        return not self.values.strings.is_interval_union
+
+
+class Column:
+    """The filters that constrain one attribute."""
+
+    def __init__(self, universe: ValueSet, number: int, table: SetTable) -> None:
+        self.number = number
+        self.posted, self.homes = Postings(), Postings()
+        """All of the filters, and those of which this is the rarest attribute."""
+        self.irregular = Growing(np.int64)
+        """The filters of which the set takes an automaton."""
+        self._universe, self._table, self._line = universe, table, Line()
+        self._known: dict[ValueSet, int] = {}
+        self._ids, self._posted_ids = Growing(np.int64), Growing(np.int64)
+        """The sets of the column, and that of each filter."""
+        self._many: list[int] = []
+        """The sets of more than one interval; below, their intervals, and the postings of filters that have them."""
+        self._at_many: dict[int, int] = {}
+        self._irregular_many: list[int] = []
+        self._interval_low, self._interval_high = Growing(np.int64), Growing(np.int64)
+        self._interval_many = Growing(np.int64)
+        self._many_at, self._many_posted = Growing(np.int64), Growing(np.int64)
+
+    def intern(self, values: ValueSet) -> int:
+        """The number of the set in the table."""
+        known = self._known.get(values)
+        if known is None:
+            ends = _ends(values, self._universe, all_strings=True)
+            for end in ends:
+                self._make_place(end)
+            spans = self._spans(ends)
+            known = self._known[values] = self._table.add(values, self.number, spans)
+            self._ids.append(known)
+            if self._table.many.view[known]:
+                self._take_apart(known, spans)
+        return known
+
+    def post(self, slot: int, known: int, home: bool) -> None:
+        """Note that a filter has this set."""
+        low, high = self._table.low.view[known], self._table.high.view[known]
+        many = self._at_many.get(known)
+        if many is not None:
+            self._many_at.append(self.posted.slots.size)
+            self._many_posted.append(many)
+        if self._table.irregular.view[known]:
+            self.irregular.append(slot)
+        self._posted_ids.append(known)
+        self.posted.append(slot, low, high)
+        if home:
+            self.homes.append(slot, low, high)
+
+    def asked(self, values: ValueSet) -> Asked:
+        """A set of values that filters are to be compared with."""
+        certain = self._spans(_ends(values, self._universe))
+        if values.strings.is_interval_union:
+            return Asked(values, certain, certain)
+        return Asked(values, certain, self._spans(_ends(values, self._universe, all_strings=True)))
+
+    def apart(self, asked: Asked) -> Slots:
+        """The filters whose sets have nothing in common with the values."""
+        near = self.posted.meeting(asked.possible)
+        if asked.irregular:
+            self._test_near(near, asked.values)
+        elif self._many:
+            near[self._many_at.view] = self._many_meeting(asked)[self._many_posted.view]
+        found: Slots = self.posted.slots.view[~near]
         return found
 
-    def _overlapping(self, spans: Spans) -> Mask:
-        found = np.zeros(len(self.sets), np.bool_)
-        for low, high in spans:
+    def _test_near(self, near: Mask, values: ValueSet) -> None:
+        """Leave only filters whose sets do overlap the values, which are no intervals: each set is tested."""
+        at = np.flatnonzero(near)
+        known, which = np.unique(self._posted_ids.view[at], return_inverse=True)
+        near[at] = np.array([overlaps(self._table.sets[one], values) for one in known.tolist()], np.bool_)[which]
+
+    def _many_meeting(self, asked: Asked) -> Mask:
+        """Which of the sets of many intervals overlap the values."""
+        found = np.zeros(len(self._many), np.bool_)
+        for low, high in asked.certain:
             common = (self._interval_low.view < high) & (self._interval_high.view > low)
-            found[self._interval_set.view[common]] = True
+            found[self._interval_many.view[common]] = True
+        for at in self._irregular_many:
+            found[at] = found[at] and overlaps(self._table.sets[self._many[at]], asked.values)
         return found
 
-    def _undecided(self, mask: Mask) -> list[int]:
-        return [*np.flatnonzero(mask).tolist(), *self._irregular]
+    def _take_apart(self, known: int, spans: Spans) -> None:
+        at = self._at_many[known] = len(self._many)
+        self._many.append(known)
+        if self._table.irregular.view[known]:
+            self._irregular_many.append(at)
+        for low, high in spans:
+            self._interval_low.append(low)
+            self._interval_high.append(high)
+            self._interval_many.append(at)
 
-    def _tested(
-        self, found: Mask, members: Iterable[int], values: ValueSet, test: Callable[[ValueSet, ValueSet], bool]
-    ) -> Mask:
-        """The mask with these sets tested one by one: their strings are no intervals."""
-        for member in members:
-            found[member] = test(self.sets[member], values)
-        return found
+    def _make_place(self, end: End) -> None:
+        """Put the end on the line; where there is no room, everything moves."""
+        if self._line.number(end) is not None:
+            return
+        old, new = self._line.spread()
+        posted, homes, table, ids = self.posted, self.homes, self._table, self._ids.view
+        ours = (self._interval_low, self._interval_high, posted.low, posted.high, homes.low, homes.high)
+        for numbers in ours:
+            numbers.view[:] = new[np.searchsorted(old, numbers.view)]
+        for numbers in (table.low, table.high):
+            numbers.view[ids] = new[np.searchsorted(old, numbers.view[ids])]
+        self._line.number(end)
+
+    def _spans(self, ends: list[End]) -> Spans:
+        places = [self._line.place(end) for end in ends]
+        return list(zip(places[::2], places[1::2], strict=True))
+
+
+def covers(outer: ValueSet, inner: ValueSet) -> bool:
+    """Whether one set covers the other for certain."""
+    if outer.strings.is_interval_union and inner.strings.is_interval_union:
+        return outer.covers(inner)
+    return _covers(outer, inner)
+
+
+def overlaps(left: ValueSet, right: ValueSet) -> bool:
+    """Whether two sets may have something in common."""
+    if left.strings.is_interval_union and right.strings.is_interval_union:
+        return left.overlaps(right)
+    return _overlaps(left, right)
 
 
 @lru_cache(maxsize=_EXACT_TESTS_KEPT)
-def _covers(known: ValueSet, values: ValueSet) -> bool:
+def _covers(outer: ValueSet, inner: ValueSet) -> bool:
     try:
-        return known.covers(values)
+        return outer.covers(inner)
     except TooLarge:
         return False
 
 
-def _is_covered(known: ValueSet, values: ValueSet) -> bool:
-    return _covers(values, known)
-
-
 @lru_cache(maxsize=_EXACT_TESTS_KEPT)
-def _overlaps(known: ValueSet, values: ValueSet) -> bool:
+def _overlaps(left: ValueSet, right: ValueSet) -> bool:
     try:
-        return known.overlaps(values)
+        return left.overlaps(right)
     except TooLarge:
         return True
 
 
-def _joined(spans: Spans, last: Spans) -> Spans:
-    """The spans with one more at the end, which may touch the one before it."""
-    if spans and spans[-1][1] == last[0][0]:
-        return [*spans[:-1], (spans[-1][0], last[0][1])]
-    return spans + last
+def _ends(values: ValueSet, universe: ValueSet, all_strings: bool = False) -> list[End]:
+    """The ends of its intervals on the line, low and high by turns.
 
-
-def _ends(values: ValueSet, universe: ValueSet) -> list[tuple[Any, ...]]:
-    """The ends of its intervals on the line, low and high by turns; strings that are no intervals are left out."""
-    ends: list[tuple[Any, ...]] = []
+    Strings that are no intervals are left out, or all strings put in their place.
+    """
+    ends: list[End] = []
     whole = (
         (_MISSING, values.missing),
         (_OTHER, values.other),
@@ -283,12 +345,14 @@ def _ends(values: ValueSet, universe: ValueSet) -> list[tuple[Any, ...]]:
         for low, high in values.strings.intervals():
             start = (_STRINGS, low) if low else (_STRINGS,)
             _extend(ends, [start, (_END,) if high is None else (_STRINGS, high)])
+    elif all_strings:
+        _extend(ends, [(_STRINGS,), (_END,)])
     return ends
 
 
-def _class_ends(place: int, cuts: tuple[Any, ...], universe: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+def _class_ends(place: int, cuts: tuple[Any, ...], universe: tuple[Any, ...]) -> list[End]:
     """The cuts of one class; the ends of its universe are those of the class, so that whole neighbours join."""
-    ends: list[tuple[Any, ...]] = [(place, cut) for cut in cuts]
+    ends: list[End] = [(place, cut) for cut in cuts]
     if cuts[0] == universe[0]:
         ends[0] = (place,)
     if len(cuts) & 1:
@@ -298,7 +362,7 @@ def _class_ends(place: int, cuts: tuple[Any, ...], universe: tuple[Any, ...]) ->
     return ends
 
 
-def _extend(ends: list[tuple[Any, ...]], more: list[tuple[Any, ...]]) -> None:
+def _extend(ends: list[End], more: list[End]) -> None:
     if ends and ends[-1] == more[0]:
         ends.pop()
         ends += more[1:]

@@ -1,32 +1,24 @@
-"""The index over one space: filters as rows of sets, each set compared once with what a query asks of its attribute."""
+"""The index over one space: filters as rows of sets, few of which have to be looked at for a query."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from comity.expression.tree import Expression, Not, conjunction
 from comity.filter.conjunctive import Box
-from comity.filter.index_columns import HAS_OTHER, Column, Growing, Mask
+from comity.filter.index_columns import Column, Growing, Mask, SetTable, Slots
+from comity.filter.index_question import MOST_ASKED, Around, Question, Within
 from comity.filter.index_shape import Fit, Shape, effective, is_nested
 from comity.filter.open_kinds import Path
 from comity.filter.relations import _satisfiable_in as satisfiable_in
 from comity.filter.sets.values import ValueSet
 from comity.filter.space import Space
 
-Slots = NDArray[np.int64]
-"""Filters by their place in the index, in rising order."""
-
-Source = tuple[Column, Mask]
-"""Some of the sets of a column."""
-
-_ALWAYS, _NEVER = 0, 1
-"""Numbers that stand in a row for no constraint and for one that nothing meets; then come those of the sets."""
 _ROW = 8
 """Constraints of a filter that stand in arrays; further ones are looked at when these are met."""
-_BITS = 8
 _MISSING = ValueSet.only_missing()
 
 
@@ -36,52 +28,60 @@ class SpaceIndex:
     def __init__(self, space: Space, trees: list[Expression]) -> None:
         self.space = space
         self._trees = trees
+        self._table = SetTable()
         self._columns: dict[Path, Column] = {}
+        self._paths: list[Path] = []
         self._inside: dict[Path, list[Path]] = {}
         """Per attribute, those that stand in it at any depth and have a column."""
-        self._owners: list[tuple[Path, int] | None] = [None, None]
-        """Of each set in the index: its column, and its number there."""
         self._fits = Growing(np.uint8)
-        self._rows = [Growing(np.int32) for _ in range(_ROW)]
+        self._rows: list[Growing] = []
         """The sets of each filter. The rarest attribute is the first: few filters get past it."""
         self._more: dict[int, list[int]] = {}
+        self._free = Growing(np.int64)
+        """The filters that match everything."""
         self._not_exact = 0
 
     def add(self, shape: Shape) -> None:
         """Put a filter at the next slot."""
         slot = self._fits.size
-        row = [self._post(slot, path, values) for path, values in self._by_rarity(shape.box)]
-        if shape.fit is Fit.EMPTY:
-            row = [_NEVER]
+        row: list[int] = []
+        for column, values in self._by_rarity(shape.box):
+            known = column.intern(values)
+            column.post(slot, known, home=not row)
+            row.append(known)
+        if not row and shape.fit is not Fit.EMPTY:
+            self._free.append(slot)
         self._fits.append(shape.fit)
         self._not_exact += shape.fit in (Fit.TIGHT, Fit.LOOSE)
-        for at, column in enumerate(self._rows):
-            column.append(row[at] if at < len(row) else _ALWAYS)
-        if len(row) > _ROW:
-            self._more[slot] = row[_ROW:]
+        self._append_row(slot, row)
 
     def shape_at(self, slot: int) -> Shape:
         """The shape that was put there, without its parts."""
         row = [int(column.view[slot]) for column in self._rows] + self._more.get(slot, [])
-        owners = [owner for number in row if (owner := self._owners[number])]
-        box = {path: self._columns[path].sets[member] for path, member in owners}
+        box = {self._path_of(known): self._table.sets[known] for known in row if known}
         return Shape(Fit(int(self._fits.view[slot])), box)
 
-    def _by_rarity(self, box: Box) -> list[tuple[Path, ValueSet]]:
-        for path in box:
-            if path not in self._columns:
-                self._columns[path] = Column(self.space.universe(path))
-                for length in range(1, len(path) if is_nested(path) else 0):
-                    self._inside.setdefault(path[:length], []).append(path)
-        return sorted(box.items(), key=lambda item: self._columns[item[0]].slots.size)
+    def _path_of(self, known: int) -> Path:
+        return self._paths[int(self._table.column.view[known]) - 1]
 
-    def _post(self, slot: int, path: Path, values: ValueSet) -> int:
-        column = self._columns[path]
-        member = column.intern(values, lambda: len(self._owners))
-        if column.ids.view[member] == len(self._owners):
-            self._owners.append((path, member))
-        column.post(slot, member)
-        return int(column.ids.view[member])
+    def _append_row(self, slot: int, row: list[int]) -> None:
+        while len(self._rows) < min(len(row), _ROW):
+            self._rows.append(Growing(np.int32, size=slot))
+        for at, column in enumerate(self._rows):
+            column.append(row[at] if at < len(row) else 0)
+        if len(row) > _ROW:
+            self._more[slot] = row[_ROW:]
+
+    def _by_rarity(self, box: Box) -> list[tuple[Column, ValueSet]]:
+        found = [(self._columns.get(path) or self._new_column(path), values) for path, values in box.items()]
+        return sorted(found, key=lambda pair: pair[0].posted.slots.size)
+
+    def _new_column(self, path: Path) -> Column:
+        self._paths.append(path)
+        column = self._columns[path] = Column(self.space.universe(path), len(self._paths), self._table)
+        for length in range(1, len(path) if is_nested(path) else 0):
+            self._inside.setdefault(path[:length], []).append(path)
+        return column
 
     # Questions
 
@@ -142,22 +142,23 @@ class SpaceIndex:
         for path, values in box.items():
             column = self._columns.get(path)
             if column is not None:
-                apart = ~column.overlapping(values)
-                found[column.slots.view[apart[column.members.view]]] = False
+                found[column.apart(column.asked(values))] = False
         return found
 
     def _around(self, box: Box, alive: Mask) -> Slots:
         """The filters whose boxes cover this one: all of their constraints are met."""
-        met = np.zeros(len(self._owners), np.bool_)
-        met[_ALWAYS] = True
+        question = Around(self._table, len(self._columns))
+        candidates: list[Slots] = [self._free.view]
         for path in self._named_or_implied(box):
             column = self._columns[path]
-            met[column.ids.view[column.covering(effective(box, path, self.space))]] = True
-        slots: Slots = np.flatnonzero(met[self._rows[0].view] & alive)
-        for column_of_row in self._rows[1:]:
-            slots = slots[met[column_of_row.view[slots]]]
-        fails = [slot for slot in self._long(slots) if not met[self._more[slot]].all()]
-        return np.setdiff1d(slots, fails, assume_unique=True) if fails else slots
+            low, high = question.ask(column, effective(box, path, self.space))
+            candidates.append(column.homes.around(low, high))
+        slots = np.concatenate(candidates)
+        slots = slots[alive[slots]]
+        for row in self._rows[1:]:
+            slots = slots[question.meets(row.view[slots])]
+        slots.sort()
+        return self._decided(slots, question)
 
     def _named_or_implied(self, box: Box) -> Iterator[Path]:
         """The attributes with a column of which the box says something, itself or through what they stand in."""
@@ -170,46 +171,58 @@ class SpaceIndex:
         """The filters whose boxes this one covers: each of its attributes is constrained, and within its set."""
         if not box:
             return np.flatnonzero(alive & (self._fits.view != Fit.EMPTY))
-        asked = [self._sources(path, values) for path, values in box.items()]
-        asked.sort(key=lambda sources: sum(column.slots.size for column, _ in sources))
-        slots = _posted(asked[0])
+        paths = list(box)
+        parts = [paths[start : start + MOST_ASKED] for start in range(0, len(paths), MOST_ASKED)]
+        found = [self._within_few({path: box[path] for path in part}, alive) for part in parts]
+        return reduce(np.intersect1d, found)
+
+    def _within_few(self, box: Box, alive: Mask) -> Slots:
+        question = Within(self._table, len(self._columns))
+        asked = [self._ask_within(question, path, values) for path, values in box.items()]
+        slots = self._posted_within(
+            question, min(asked, key=lambda columns: sum(one.posted.slots.size for one in columns))
+        )
         slots = slots[alive[slots]]
-        for start in range(1, len(asked), _BITS):
-            slots = self._having(slots, asked[start : start + _BITS])
-        return slots
-
-    def _sources(self, path: Path, values: ValueSet) -> list[Source]:
-        """Where filters say that the attribute lies within the set: in its column, or in those of what it stands in."""
-        column = self._columns.get(path)
-        found = [(column, column.within(values))] if column else []
-        outer = [path[:length] for length in range(1, len(path))] if is_nested(path) else []
-        found += [(self._columns[one], self._implying(one, path, values)) for one in outer if one in self._columns]
-        return found
-
-    def _implying(self, outer: Path, path: Path, values: ValueSet) -> Mask:
-        """The sets of an outer attribute that put one inside it within these values."""
-        holds = self._columns[outer].holds.view
-        found = np.zeros(len(holds), np.bool_)
-        if values.missing:
-            found |= holds & HAS_OTHER == 0
-        steps = (path[:length] for length in range(len(outer) + 1, len(path) + 1))
-        if all(map(self.space.requires, steps)) and values.covers(self.space.universe(path).difference(_MISSING)):
-            found |= holds == HAS_OTHER
-        return found
-
-    def _having(self, slots: Slots, asked: list[list[Source]]) -> Slots:
-        """Those of the filters that have a set of each of the sources."""
-        bits = np.zeros(len(self._owners), np.uint8)
-        for at, sources in enumerate(asked):
-            for column, mask in sources:
-                bits[column.ids.view[mask]] |= np.uint8(1 << at)
-        has: NDArray[np.uint8] = bits[self._rows[0].view[slots]]
-        for row in self._rows[1:]:
-            has |= bits[row.view[slots]]
+        if not len(slots):
+            return slots
+        has = reduce(np.bitwise_or, (question.bits(row.view[slots]) for row in self._rows))
         for slot in self._long(slots):
-            has[np.searchsorted(slots, slot)] |= np.bitwise_or.reduce(bits[self._more[slot]])
-        kept: Slots = slots[has == (1 << len(asked)) - 1]
-        return kept
+            has[np.searchsorted(slots, slot)] |= np.bitwise_or.reduce(question.bits(np.array(self._more[slot])))
+        return self._decided(slots[has == question.all_bits], question)
+
+    def _ask_within(self, question: Within, path: Path, values: ValueSet) -> list[Column]:
+        """Ask for an attribute within a set; the columns in which filters say so, its own first."""
+        bit = question.new_bit()
+        own = self._columns.get(path)
+        if own is not None:
+            question.ask(own, values, bit)
+        outer = [path[:length] for length in range(1, len(path))] if is_nested(path) else []
+        for around in (around for around in outer if around in self._columns):
+            there = self._comes_with(around, path) and values.covers(self.space.universe(path).difference(_MISSING))
+            question.imply(self._columns[around], bit, values.missing, there)
+        return [self._columns[one] for one in (path, *outer) if one in self._columns]
+
+    def _comes_with(self, around: Path, path: Path) -> bool:
+        """Whether the attribute is there whenever the one around it is a struct."""
+        return all(self.space.requires(path[:end]) for end in range(len(around) + 1, len(path) + 1))
+
+    def _posted_within(self, question: Within, columns: list[Column]) -> Slots:
+        """Filters among which are all that these columns put within what is asked."""
+        if len(columns) > 1:
+            return _union([column.posted.slots.view for column in columns])
+        found = [part for column in columns for part in question.posted(column)]
+        return found[0] if len(found) == 1 else _union(found)
+
+    def _decided(self, slots: Slots, question: Question) -> Slots:
+        """Those of the filters that stand the exact test, where the ends of intervals did not decide."""
+        if not len(slots) or not self._rows:
+            return slots
+        cells = np.stack([row.view[slots] for row in self._rows])
+        fails = question.failing(cells)
+        for slot in self._long(slots):
+            if len(question.failing(np.array(self._more[slot])[:, np.newaxis])):
+                fails = np.append(fails, np.searchsorted(slots, slot))
+        return np.delete(slots, fails) if len(fails) else slots
 
     def _long(self, slots: Slots) -> list[int]:
         return [slot for slot in slots.tolist() if slot in self._more] if self._more else []
@@ -224,12 +237,6 @@ class SpaceIndex:
 
     def _may_overlap(self, left: Expression, right: Expression) -> bool:
         return satisfiable_in(conjunction([left, right]), self.space).value is not False
-
-
-def _posted(sources: list[Source]) -> Slots:
-    """The filters that have one of these sets."""
-    found: list[Slots] = [column.slots.view[mask[column.members.view]] for column, mask in sources]
-    return found[0] if len(found) == 1 else _union(found)
 
 
 def _union(parts: list[Slots]) -> Slots:

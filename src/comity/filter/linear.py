@@ -38,7 +38,9 @@ _CLASS_OF_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """`Σ coefficient · attribute  operator  bound`, where every attribute is in the class of values named by `values`."""
+    """`Σ coefficient · attribute  operator  bound`, where every attribute is in the class of values named by
+    `values`.
+    """
 
     terms: tuple[tuple[Path, Fraction], ...]
     operator: str

@@ -1,4 +1,6 @@
-"""Merging: one filter for two. Perfect where one conjunctive filter matches exactly their union, or within a bound on unwanted events."""
+"""Merging: one filter for two. Perfect where one conjunctive filter matches exactly their union, or within a bound
+on unwanted events.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from comity.expression.tree import Expression, disjunction
 from comity.filter.conjunctive import Box, boxes, hull
 from comity.filter.describe import CannotDescribe, box_expression
 from comity.filter.formula import formula
-from comity.filter.relations import covers
+from comity.filter.relations import covers, identical
 from comity.filter.sets.automaton import TooLarge
 from comity.filter.sets.numbers import NumberSet
 from comity.filter.sets.values import ValueSet
@@ -33,22 +35,24 @@ class Merger:
 
 
 def merge(left: Expression, right: Expression, scope: Scope) -> Expression:
-    """The perfect merger: it matches what either matches; one conjunctive filter where there is one, else their disjunction."""
+    """The perfect merger: it matches what either matches; one conjunctive filter where there is one, else their
+    disjunction.
+    """
     if covers(left, right, scope):
         return left
     if covers(right, left, scope):
         return right
     union = disjunction([left, right])
     for candidate in _candidates(union, scope, relaxations=[_as_is]):
-        if covers(union, candidate, scope):
+        if identical(candidate, union, scope):  # around the events of one type it may miss those of another
             return candidate
     return union
 
 
-def merge_within(
-    left: Expression, right: Expression, scope: Scope, *, loss: float, statistics: Statistics
-) -> Merger:
-    """A conjunctive merger of which at most the share `loss` is unwanted, the simplest such one; else the perfect merger."""
+def merge_within(left: Expression, right: Expression, scope: Scope, *, loss: float, statistics: Statistics) -> Merger:
+    """A conjunctive merger of which at most the share `loss` is unwanted, the simplest such one; else the perfect
+    merger.
+    """
     perfect = merge(left, right, scope)
     union = disjunction([left, right])
     if perfect != union:

@@ -30,7 +30,8 @@ _NUMBERS = frozenset({"numbers"})
 
 
 def open_classes(trees: Iterable[Expression]) -> Mapping[Path, frozenset[str]]:
-    """The classes that the constraints of these filters give to each attribute; an attribute left out can hold anything.
+    """The classes that the constraints of these filters give to each attribute; an attribute left out can hold
+    anything.
 
     >>> from comity.expression.parse import parse
     >>> dict(open_classes([parse("x > 5 and name starts with 'a'")]))

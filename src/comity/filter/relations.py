@@ -1,4 +1,6 @@
-"""The relations between filters: satisfiable, identical, overlaps, covers. Exact, with a witness, or honestly unknown."""
+"""The relations between filters: satisfiable, identical, overlaps, covers. Exact, with a witness, or honestly
+unknown.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def overlaps(left: Expression, right: Expression, scope: Scope) -> Answer:
 
 
 def covers(left: Expression, right: Expression, scope: Scope) -> Answer:
-    """Whether the left filter matches whatever the right one matches; the witness of a no matches the right one only."""
+    """Whether the left filter matches whatever the right one matches; the witness of a no matches the right one
+    only.
+    """
     return satisfiable(conjunction([right, Not(left)]), scope).negated()
 
 
@@ -72,7 +76,7 @@ def _satisfiable_in(tree: Expression, space: Space) -> Answer:
             return Answer(False)
         try:
             branch = search(wanted, space)
-            found: Solution | None | bool = None if branch is None else Solution(branch)
+            found: Solution | bool | None = None if branch is None else Solution(branch)
         except NeedsSolver:
             # The solver takes long to load, and most questions do without it.
             from comity.filter.solver import solve

@@ -1,7 +1,8 @@
-"""Satisfiability by search: narrow each attribute's set, branch on alternatives, stop at the first record that fits.
+"""Satisfiability by search: narrow each attribute's set, branch on alternatives, stop at the first record that
+fits.
 
-Exact for Boolean combinations of constraints on single attributes. It does not know relations between attributes; for those, and when it
-takes too many steps, the solver answers.
+Exact for Boolean combinations of constraints on single attributes. It does not know relations between attributes;
+for those, and when it takes too many steps, the solver answers.
 """
 
 from __future__ import annotations
@@ -112,7 +113,9 @@ def _is_certain(item: Formula, branch: Narrowed) -> bool:
 
 
 def narrow_attribute(sets: dict[Path, ValueSet], path: Path, values: ValueSet, space: Space) -> bool:
-    """Intersect what is known of an attribute, and of those it stands in or that stand in it; false when nothing is left."""
+    """Intersect what is known of an attribute, and of those it stands in or that stand in it; false when nothing is
+    left.
+    """
     known = sets.get(path) or space.universe(path)
     new = known.intersect(values)
     if new.is_empty:

@@ -1,7 +1,8 @@
 """Satisfiability by an SMT solver: for relations between attributes, and for what a search cannot finish.
 
-Each attribute's universe is cut into cells by the sets that the formula names, so that membership becomes a choice of one cell: strings are decided here
-as exactly as in the search, whatever their languages. Numbers that take part in relations get a variable of their own.
+Each attribute's universe is cut into cells by the sets that the formula names, so that membership becomes a choice
+of one cell: strings are decided here as exactly as in the search, whatever their languages. Numbers that take part
+in relations get a variable of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ENUMERATED = 64
 """A cell of at most so many strings is cut into single ones, so that equality between attributes is exact on it."""
 
 
-def solve(wanted: Formula, space: Space) -> Solution | None | bool:
+def solve(wanted: Formula, space: Space) -> Solution | bool | None:
     """A solution, None when there is none, False when the solver does not know."""
     return _Encoding(wanted, space).solve()
 
@@ -42,7 +43,7 @@ class _Encoding:
         self.solver.set("timeout", limits().solver_timeout_ms)
         self.solver.set("random_seed", 7)
 
-    def solve(self) -> Solution | None | bool:
+    def solve(self) -> Solution | bool | None:
         for path in self.cells:
             self._add_cells(path)
         for path in self.cells:
@@ -116,7 +117,9 @@ class _Encoding:
         return {literal.values for literal in linear if any(path == used for used, _ in literal.terms)}
 
     def _in_numbers(self, path: Path, name: str, numbers: NumberSet, cell: ValueSet) -> Untyped:
-        """The variable lies in the numbers of the cell; when the cell holds other values too, that choice is left open."""
+        """The variable lies in the numbers of the cell; when the cell holds other values too, that choice is left
+        open.
+        """
         if numbers.is_empty:
             return z3.BoolVal(True)
         variable = self._number(path, name)
@@ -200,7 +203,9 @@ class _Encoding:
             for name in self._related_classes(path):
                 if not getattr(cells[at], name).is_empty:
                     value = model.eval(self._number(path, name), model_completion=True)
-                    numbers[path] = Fraction(str(value.as_fraction() if z3.is_rational_value(value) else value.as_long()))
+                    numbers[path] = Fraction(
+                        str(value.as_fraction() if z3.is_rational_value(value) else value.as_long())
+                    )
             if path in self.groups:
                 twins[path] = at, model.eval(self._place(path), model_completion=True).as_long()
         for atom, known in self.opaque.items():

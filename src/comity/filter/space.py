@@ -1,4 +1,6 @@
-"""The records that can exist: which values each attribute may hold. Relations between filters are relations over a space."""
+"""The records that can exist: which values each attribute may hold. Relations between filters are relations over a
+space.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ from comity.event.kinds import Kind
 from comity.event.types import ENVELOPE, EventType
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression
-from comity.filter.open_kinds import Path, open_classes
+from comity.filter.open_kinds import open_classes
 from comity.filter.sets.strings import StringSet
 from comity.filter.sets.values import CLASSES, ValueSet
 
+Path = tuple[str, ...]
 TYPE_PATH: Path = ("event", "type")
 
 
@@ -67,7 +70,6 @@ class Space:
         if found is None:  # an attribute of another subtype: no event of this type has it
             return ValueSet(missing=True)
         return ValueSet.universe(found.kind, found.optional)
-
 
     def _open_universe(self, path: Path) -> ValueSet:
         classes = self.classes.get(path)

@@ -33,13 +33,14 @@ class Statistics:
     def declared(
         cls, attributes: Mapping[str, Distribution], *, missing: Mapping[str, float] | None = None, seed: int = 1
     ) -> Statistics:
-        """From a distribution per attribute (by dotted name), taken as independent; `missing` gives the share without it.
+        """From a distribution per attribute (by dotted name), taken as independent; `missing` gives the share without
+        it.
 
         >>> from comity.expression.parse import parse
         >>> Statistics.declared({"x": (0, 10)}).share_outside(parse("x < 8"), parse("x < 4"))
         0.5
         """
-        chance = random.Random(seed)  # noqa: S311 - an estimate, not a secret
+        chance = random.Random(seed)
         columns = {name: _column(name, given, missing or {}, chance) for name, given in attributes.items()}
         rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
         return cls(tuple(Event(str(at), "declared", "Event", data=_nested(row)) for at, row in enumerate(rows)))
@@ -50,7 +51,9 @@ class Statistics:
         return matched / len(self.sample) if self.sample else 0.0
 
     def share_outside(self, outer: Expression, inner: Expression) -> float:
-        """Of the events that match the outer filter, the share that does not match the inner one; 1 when none matches."""
+        """Of the events that match the outer filter, the share that does not match the inner one; 1 when none
+        matches.
+        """
         matched = [record for record in self.sample if holds(outer, record)]
         if not matched:
             return 1.0

@@ -22,7 +22,9 @@ _SMALLEST: Mapping[Kind, Callable[[], Value]] = {
 
 
 def witness(solution: Solution, space: Space) -> Event:
-    """An event with the values of the solution, complete for its type; attributes that play no part are as small as they can be."""
+    """An event with the values of the solution, complete for its type; attributes that play no part are as small as
+    they can be.
+    """
     values = {path: _value(path, cell, solution, space) for path, cell in solution.branch.sets.items()}
     _make_twins_differ(values, solution)
     data: dict[str, Any] = _smallest(space.type.attributes) if space.type else {}
@@ -31,7 +33,7 @@ def witness(solution: Solution, space: Space) -> Event:
             _put(data, path, values[path])
     envelope = {path[1]: value for path, value in values.items() if path[0] == "event" and value is not MISSING}
     type_name = space.type.qualified_name if space.type else "Event"
-    return Event(**{"id": "witness", "source": "comity", "type": type_name, "time": EPOCH, "data": data} | envelope)
+    return Event("witness", "comity", type_name, EPOCH, data).replace(**envelope)
 
 
 def _value(path: Path, cell: ValueSet, solution: Solution, space: Space) -> Value:

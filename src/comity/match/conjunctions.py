@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from comity.event.event import Event
-from comity.event.kinds import Kind, Value, kind_of, to_microseconds
+from comity.event.kinds import Kind, Value, to_microseconds
 from comity.event.times import parse_duration, parse_timestamp
 from comity.event.types import ENVELOPE, ENVELOPE_NAME, AttributeType
 from comity.expression.evaluate import holds
@@ -37,14 +37,13 @@ from comity.expression.tree import (
 )
 from comity.limits import limits
 from comity.match.channels import (
+    ANYTHING,
     BOOLS,
     FALSE,
-    FIRST,
-    LAST,
-    MISSING,
     NUMBERS,
     OTHERS_TO,
     PRESENT,
+    SCALE,
     STRINGS,
     STRINGS_FROM,
     TRUE,
@@ -89,6 +88,7 @@ class ConjunctionReader:
     def __init__(self, declared: Mapping[Path, AttributeType] | None = None) -> None:
         self.channels: list[Channel] = [Channel((), View.ALWAYS)]
         self._numbers: dict[tuple[Path, View], int] = {}
+        self._plains: dict[Path, int] = {}
         self._declared = declared or {}
         self._kinds: dict[Path, Kind | None] = {}
         self._most = limits().max_conjunctions
@@ -144,6 +144,8 @@ class ConjunctionReader:
         channel, intervals = region
         if not positive:
             intervals = complement(intervals)
+        if intervals == (ANYTHING,):
+            return _ALWAYS
         return [Conjunction(((channel, intervals),))] if intervals else _NEVER
 
     def _region(self, node: Expression) -> Region | None:
@@ -160,14 +162,14 @@ class ConjunctionReader:
             case TextTest(test, Attribute(path), text, negated):
                 return self._text(test, path, text, negated)
             case Exists(attribute):
-                return self._channel(attribute.path, self._view(attribute.path, None)), (PRESENT,)
+                return self._plain(attribute.path), (PRESENT,)
             case IsType(_, names):
                 return self._types(names)
         return None
 
     def _comparison(self, symbol: str, path: Path, value: Value) -> Region | None:
         if isinstance(value, bool):
-            number = self._channel(path, self._view(path, None))
+            number = self._plain(path)
             points = {"=": (TRUE if value else FALSE,), "!=": (FALSE if value else TRUE,)}.get(symbol, ())
             return number, tuple((point, point) for point in points)
         found = self._constant(path, value, is_bound=symbol not in ("=", "!="))
@@ -193,13 +195,14 @@ class ConjunctionReader:
             view = View.TIMESTAMP if isinstance(value, datetime) else View.DURATION
             number = self._channel(path, view)
             return number, self.channels[number].number(to_microseconds(value)), NUMBERS
+        number = self._plain(path)
+        channel = self.channels[number]
+        if channel.view is not View.VALUE:
+            return None
         if type(value) is int or type(value) is float:
-            number = self._channel(path, self._view(path, None))
-            return number, self.channels[number].number(value), NUMBERS
+            return number, channel.number(value), NUMBERS
         if type(value) is not str or self._may_be_a_time(path, value):
             return None
-        number = self._channel(path, self._view(path, None))
-        channel = self.channels[number]
         return number, channel.bound(value) if is_bound else channel.string(value), STRINGS
 
     def _range(self, path: Path, low: Value, high: Value, negated: bool) -> Region | None:
@@ -218,7 +221,7 @@ class ConjunctionReader:
         numbers: set[int] = set()
         for value in values:
             if isinstance(value, bool):
-                numbers.add(self._channel(path, self._view(path, None)))
+                numbers.add(self._plain(path))
                 points.setdefault(BOOLS, {})[value] = TRUE if value else FALSE
                 continue
             found = self._constant(path, value, is_bound=False)
@@ -235,7 +238,7 @@ class ConjunctionReader:
         return numbers.pop(), tuple(inside)
 
     def _text(self, test: str, path: Path, text: str, negated: bool) -> Region | None:
-        number = self._channel(path, self._view(path, None))
+        number = self._plain(path)
         if self.channels[number].view is not View.VALUE:
             return None
         if test == "starts with":
@@ -273,7 +276,7 @@ class ConjunctionReader:
         codes = sorted({channel.string(name) for name in names})
         runs: list[Interval] = []
         for code in codes:  # codes of types are given out in the order of their ranks
-            if runs and code - runs[-1][1] == _STEP:
+            if runs and code - runs[-1][1] == SCALE:
                 runs[-1] = (runs[-1][0], code)
             else:
                 runs.append((code, code))
@@ -282,15 +285,21 @@ class ConjunctionReader:
     def _needed(self, node: Expression) -> tuple[Region, ...]:
         """Where ranks must lie for a test to hold."""
         if isinstance(node, TextTest) and isinstance(node.operand, Attribute):
-            number = self._channel(node.operand.path, self._view(node.operand.path, None))
+            number = self._plain(node.operand.path)
             if self.channels[number].view is View.VALUE:
                 high = OTHERS_TO if node.operator == "contains" else STRINGS[1]
                 return ((number, ((STRINGS_FROM, high),)),)
         paths = {path for operand in _operands(node) for path in _needed_paths(operand)}
-        return tuple((self._channel(path, self._view(path, None)), (PRESENT,)) for path in sorted(paths))
+        return tuple((self._plain(path), (PRESENT,)) for path in sorted(paths))
 
-    def _view(self, path: Path, kind: Kind | None) -> View:
-        return _TIME_VIEWS.get(kind or self._kind(path) or Kind.INT, View.VALUE)
+    def _plain(self, path: Path) -> int:
+        """The channel of an attribute's own values: as times when it is declared so."""
+        number = self._plains.get(path)
+        if number is None:
+            kind = self._kind(path)
+            view = _TIME_VIEWS.get(kind, View.VALUE) if kind else View.VALUE
+            number = self._plains[path] = self._channel(path, view)
+        return number
 
     def _kind(self, path: Path) -> Kind | None:
         """The declared kind of an attribute."""
@@ -316,13 +325,12 @@ class ConjunctionReader:
         return number
 
 
-_STEP = 16
 _TIME_STARTS = frozenset("0123456789+-P")
 
 
 def complement(intervals: tuple[Interval, ...]) -> tuple[Interval, ...]:
     """Every rank outside the intervals, that of a missing value included."""
-    return _outside((MISSING, LAST), list(intervals))
+    return _outside(ANYTHING, list(intervals))
 
 
 def _outside(segment: Interval, intervals: list[Interval]) -> tuple[Interval, ...]:
@@ -334,10 +342,7 @@ def _outside(segment: Interval, intervals: list[Interval]) -> tuple[Interval, ..
 
 def _is_empty(low: int, high: int) -> bool:
     """Whether an interval of codes is empty for sure."""
-    return low == high + 1 or (low, high) in _EMPTY
-
-
-_EMPTY = frozenset({(MISSING, MISSING - 1), (LAST + 1, LAST), (OTHERS_TO + 1, LAST)})
+    return low == high + 1 or (low == OTHERS_TO + 1 and high == LAST)
 
 
 def next_prefix(text: str) -> str | None:
@@ -387,6 +392,3 @@ def _needed_paths(node: Expression) -> set[Path]:
         case Negative(operand):
             return _needed_paths(operand)
     return set()
-
-
-__all__ = ["FIRST", "Conjunction", "ConjunctionReader", "Conjunctions", "Region", "complement", "kind_of", "next_prefix"]

@@ -47,7 +47,17 @@ class Matcher:
     """
 
     def __init__(self, profiles: Iterable[Profile], taxonomy: Taxonomy | None = None) -> None:
-        self.profiles = bind_profiles(profiles, taxonomy)
+        self._prepare(bind_profiles(profiles, taxonomy))
+
+    @classmethod
+    def of(cls, profiles: Iterable[BoundProfile]) -> Matcher:
+        """A matcher for profiles that were bound already, perhaps in another process."""
+        matcher = cls(())
+        matcher._prepare(list(profiles))
+        return matcher
+
+    def _prepare(self, profiles: list[BoundProfile]) -> None:
+        self.profiles = profiles
         self._paths = {TYPE_PATH}.union(*(attributes(profile.tree) for profile in self.profiles))
         tests = [(profile, compile_filter(profile.tree)) for profile in self.profiles]
         named = {name for profile in self.profiles for name in profile.types or ()}

@@ -1,7 +1,7 @@
 """Units: which can be converted into which, and how, exactly.
 
-A conversion between two units of one dimension is `value * factor + offset` with rational factor and offset, so that 86 degF is 30 degC and
-not 30.000000000000057.
+A conversion between two units of one dimension is `value * factor + offset` with rational factor and offset, so
+that 86 degF is 30 degC and not 30.000000000000057.
 """
 
 from __future__ import annotations
@@ -142,7 +142,9 @@ def _known(unit: str) -> Any:
         return _registry().parse_units(unit.replace("°C", "degC").replace("°F", "degF"))
     except Exception as error:  # the library raises many kinds for a text that is no unit
         raise Misuse(
-            f"there is no unit {unit!r}", code="unknown-unit", hint="for example km, degC, m/s, percent; `5 *x` for a product"
+            f"there is no unit {unit!r}",
+            code="unknown-unit",
+            hint="for example km, degC, m/s, percent; `5 *x` for a product",
         ) from error
 
 

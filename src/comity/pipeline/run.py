@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from comity.connect.folder import REJECTED, STAGING, publish_parts
 from comity.contract.mapping import Mapping
 from comity.event.types import AttributeType, EventType
 from comity.pipeline.columns import TypedColumns, compile_filter, compile_value
+from comity.pipeline.failure import spark_failures
 from comity.pipeline.lines import json_line
 from comity.pipeline.operands import quoted
-from comity.pipeline.output import REJECTED, collect_parts
 from comity.pipeline.wrap import read_lines, spark_type, wrap_typed
-from comity.plan.stages import Delivery, Plan, Route
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a run did: events read, records rejected, notifications by profile."""
-
-    events: int
-    rejected: int
-    delivered: dict[str, int] = field(default_factory=dict)
+from comity.plan.stages import Delivery, Plan, Route, Summary
 
 
 def run_on_spark(plan: Plan, events: Sequence[str], out: Path, spark: SparkSession) -> Summary:
@@ -35,10 +26,10 @@ def run_on_spark(plan: Plan, events: Sequence[str], out: Path, spark: SparkSessi
     wrapped = wrap_typed(lines, plan.types, require_time=True).observe(read, F.count(F.lit(1)).alias("records"))
     counts = [_count(F.col("profile") == name).alias(f"profile {name}") for name in plan.profiles]
     outcomes = deliveries(wrapped, plan).observe(done, _count(F.col("to") == REJECTED).alias("rejected"), *counts)
-    staging = out / ".staging"
-    outcomes.select("to", "line").write.partitionBy("to").mode("overwrite").text(str(staging))
-    collect_parts(staging, out, [*plan.subscribers, REJECTED])
-    found = done.get
+    with spark_failures():
+        outcomes.select("to", "line").write.partitionBy("to").mode("overwrite").text(str(out / STAGING))
+        found = done.get
+    publish_parts(out, [*plan.subscribers, REJECTED])
     delivered = {name: int(found[f"profile {name}"] or 0) for name in plan.profiles}
     return Summary(int(read.get["records"]), int(found["rejected"] or 0), delivered)
 
@@ -48,7 +39,9 @@ def _count(test: Column) -> Column:
 
 
 def deliveries(wrapped: DataFrame, plan: Plan) -> DataFrame:
-    """A row for each notification and each rejected record: `to`, `profile`, `line`. An event reaches a profile once."""
+    """A row for each notification and each rejected record: `to`, `profile`, `line`. An event reaches a profile
+    once.
+    """
     table = wrapped
     outcomes = [F.when(F.col("rejected").isNotNull(), _outcome(F.lit(REJECTED), None, _rejected_line()))]
     for number, route in enumerate(plan.routes):
@@ -85,9 +78,7 @@ def mapped(mapping: Mapping, columns: TypedColumns) -> Column:
             any_part = any_part | one
         return F.when(any_part, F.struct(*(part.alias(name) for name, part in parts.items())))
 
-    return F.struct(
-        *(value((name,), declared).alias(name) for name, declared in mapping.target.attributes.items())
-    )
+    return F.struct(*(value((name,), declared).alias(name) for name, declared in mapping.target.attributes.items()))
 
 
 def _route_outcomes(route: Route, meeting: str) -> Iterator[Column]:

@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
 from comity.event.kinds import Kind, Value, to_microseconds
+from comity.event.taxonomy import Taxonomy
 from comity.event.times import parse_duration, parse_timestamp
 from comity.event.types import ENVELOPE, AttributeType, EventType
 from comity.limits import Limits, limited, limits
@@ -87,7 +88,8 @@ def read_lines(spark: SparkSession, paths: str | Sequence[str]) -> DataFrame:
 def wrap_typed(lines: DataFrame, types: Sequence[EventType], *, require_time: bool = False) -> DataFrame:
     """The events in the lines: the envelope, a struct column for each type by its qualified name, and `rejected`.
 
-    A row has the struct of its own type, or `rejected` and nothing else. `lines` has a column `value`, and maybe `file`.
+    A row has the struct of its own type, or `rejected` and nothing else. `lines` has a column `value`, and maybe
+    `file`.
     """
     concrete = [one for one in types if not one.abstract]
     payload = [T.StructField(one.qualified_name, _struct_type(one.attributes)) for one in concrete]
@@ -171,10 +173,10 @@ def _wrapped(
 ) -> DataFrame:
     schema = T.StructType([*_ENVELOPE_FIELDS, *payload, T.StructField("rejected", REJECTED_TYPE)])
     wrap = _Wrapper(schema, len(payload), put, types, require_time, limits())
-    return _cut(lines, limits()).mapInArrow(wrap.batches, schema)
+    return cut_lines(lines, limits()).mapInArrow(wrap.batches, schema)
 
 
-def _cut(lines: DataFrame, bounds: Limits) -> DataFrame:
+def cut_lines(lines: DataFrame, bounds: Limits) -> DataFrame:
     """What crosses: the bytes of each line, only the first ones of a line that is too long, its size and its file."""
     line, size = F.col("value").cast("binary"), F.octet_length("value")
     kept = F.substring(line, 1, 4 * bounds.max_rejected_chars)
@@ -210,10 +212,10 @@ class _Wrapper:
         for line, size, file in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if line.isspace() or not line:
                 continue
-            found = self.decode(line, size, file)
+            found = decode_line(line, size, file, self.types, self.bounds, self.require_time)
             if isinstance(found, Rejected):
                 _fill(envelope + payload)
-                refused.append(_rejected_fields(found))
+                refused.append(rejected_fields(found))
             else:
                 for name, column in zip(ENVELOPE, envelope, strict=True):
                     column.append(getattr(found, name))
@@ -222,10 +224,19 @@ class _Wrapper:
         arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def decode(self, line: bytes, size: int, file: str | None) -> Event | Rejected:
-        if size > self.bounds.max_record_bytes:
-            return rejected(line, [too_long(f"{size} bytes")], None, file)
-        return decode(line.removesuffix(b"\r"), self.types, require_time=self.require_time, source_file=file)
+
+def decode_line(
+    line: bytes,
+    size: int,
+    file: str | None,
+    types: TypeLookup | Taxonomy | None,
+    bounds: Limits,
+    require_time: bool = False,
+) -> Event | Rejected:
+    """The event in a line that was cut by `cut_lines`, or why it is none."""
+    if size > bounds.max_record_bytes:
+        return rejected(line, [too_long(f"{size} bytes")], None, file)
+    return decode(line.removesuffix(b"\r"), types, require_time=require_time, source_file=file)
 
 
 def _fill(columns: list[list[Any]]) -> None:
@@ -233,14 +244,16 @@ def _fill(columns: list[list[Any]]) -> None:
         column.append(None)
 
 
-def _rejected_fields(record: Rejected) -> dict[str, Any]:
+def rejected_fields(record: Rejected) -> dict[str, Any]:
     reason = msgspec.json.encode([fault.as_dict() for fault in record.faults]).decode()
     return {"file": record.source_file, "line": record.line_number, "raw": record.raw, "reason": reason}
 
 
 def _lookup(types: Sequence[EventType]) -> TypeLookup:
-    """By simple or qualified name, as a taxonomy finds them."""
-    by_name = {one.name: one for one in types} | {one.qualified_name: one for one in types}
+    """By qualified name; types of one namespace also by simple name, as their taxonomy finds them."""
+    by_name = {one.qualified_name: one for one in types}
+    if len({one.namespace for one in types}) == 1:
+        by_name |= {one.name: one for one in types}
     return by_name.get
 
 

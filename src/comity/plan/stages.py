@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from comity.contract.mapping import Mapping
 from comity.event.types import EventType
@@ -55,3 +55,12 @@ class Plan:
     def profiles(self) -> tuple[str, ...]:
         """Every profile that has a route."""
         return tuple(sorted({delivery.profile for route in self.routes for delivery in route.deliveries}))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run did: records read, records rejected, notifications by profile."""
+
+    records: int
+    rejected: int
+    delivered: dict[str, int] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Generated filters, and what they match by brute force: the reference for every relation between filters.
 
-`typed_filters` and `open_filters` give texts that talk about the same few attributes, so that they meet. `find_match` looks for an event that
+`typed_filters` and `open_filters` give texts that talk about the same few attributes, so that they meet. `BruteForce` looks for an event that
 a filter matches by trying every one of a finite set of events, made so that small constants leave no gap: between any two constants
 there is a value, and beyond each end.
 
@@ -16,8 +16,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -190,12 +191,15 @@ def filters(
     """
     keys = sorted(key for key in tests if key)
     more = st.lists(st.sampled_from(keys), max_size=1 if about else 2)
-    chosen = st.builds(lambda first, rest: {*first, *itertools.chain(*rest)}, st.sampled_from(about or keys), more)
-    return chosen.flatmap(lambda names: st.lists(_about(tests, names, max_leaves), min_size=count, max_size=count))
+    chosen = st.builds(lambda first, rest: frozenset([*first, *itertools.chain(*rest)]), st.sampled_from(about or keys), more)
 
 
-def _about(tests: Tests, about: set[str], max_leaves: int) -> st.SearchStrategy[str]:
-    return combined(st.one_of([test for key, test in tests.items() if about.issuperset(key)]), max_leaves)
+    @cache  # building a strategy takes longer than drawing from it
+    def about_names(names: frozenset[str]) -> st.SearchStrategy[list[str]]:
+        fitting = [test for key, test in tests.items() if names.issuperset(key)]
+        return st.lists(combined(st.one_of(fitting), max_leaves), min_size=count, max_size=count)
+
+    return chosen.flatmap(about_names)
 
 
 def combined(tests: st.SearchStrategy[str], max_leaves: int = 5) -> st.SearchStrategy[str]:
@@ -230,7 +234,18 @@ def open_filters(count: int = 2, *, related: bool = True) -> st.SearchStrategy[l
 
 def find_match(tree: Expression, scope: Scope) -> Event | None:
     """An event that the bound filter matches, None when no event of the finite set is one."""
-    return next((found for grid in _grids(tree, scope) if (found := grid.find(tree)) is not None), None)
+    return BruteForce([tree], scope).find(tree)
+
+
+class BruteForce:
+    """The finite set of events that some bound filters tell apart, to ask for matches of any combination of them."""
+
+    def __init__(self, trees: Sequence[Expression], scope: Scope) -> None:
+        self._grids = list(_grids(And(tuple(trees)), scope))
+
+    def find(self, tree: Expression) -> Event | None:
+        """An event that the filter matches, None when none of the set does."""
+        return next((found for grid in self._grids if (found := grid.find(tree)) is not None), None)
 
 
 @dataclass(frozen=True)
@@ -239,6 +254,8 @@ class _Grid:
 
     type: str
     axes: Mapping[str, Sequence[Value | None]]
+    known: dict[Expression, Any] = field(default_factory=dict)
+    """Of each atom: which events it matches."""
 
     def find(self, tree: Expression) -> Event | None:
         """The first event that the filter matches."""
@@ -258,6 +275,11 @@ class _Grid:
                 return np.logical_or.reduce(np.broadcast_arrays(*map(self.matches, items)))
             case Not(item):
                 return ~self.matches(item)
+        if tree not in self.known:
+            self.known[tree] = self._atom(tree)
+        return self.known[tree]
+
+    def _atom(self, tree: Expression) -> Any:
         used = {path[0] for path in attributes(tree)}
         names = [name for name in self.axes if name in used]
         rows = itertools.product(*(self.axes[name] for name in names))
@@ -395,7 +417,7 @@ def _open_values(
 ) -> list[Value | None]:
     """Missing, and values of the kinds that the constraints give to the attribute; just any value when they give none."""
     if path not in classes:
-        return [None, 0]
+        return [None, 0, 1]
     found: list[Value | None] = [None]
     for name in sorted(classes[path] - {"other"}):
         found += constants.domain(_KIND_OF_CLASS[name])

@@ -1,0 +1,48 @@
+"""The in-process runner into folders, as the Spark runner writes them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from comity.connect.folder import REJECTED, staged_streams
+from comity.engine.run import Notification, run
+from comity.event.event import Event
+from comity.event.jsonlines import Rejected, encode
+from comity.plan.stages import Plan, Summary
+
+
+def run_into_folder(plan: Plan, events: Iterable[Event | Rejected], out: Path) -> Summary:
+    """Deliver the events into a folder for each subscriber, and what is refused into `rejected`."""
+    delivered: Counter[str] = Counter()
+    rejected = 0
+    counted = _Counted(events)
+    with staged_streams(out, [*plan.subscribers, REJECTED]) as streams:
+        for outcome in run(plan, counted):
+            if isinstance(outcome, Notification):
+                delivered[outcome.profile] += 1
+                streams[outcome.subscriber].write(notification_line(outcome) + b"\n")
+            else:
+                rejected += 1
+                streams[REJECTED].write(json.dumps(outcome.as_dict(), ensure_ascii=False).encode() + b"\n")
+    return Summary(counted.count, rejected, {name: delivered[name] for name in plan.profiles})
+
+
+def notification_line(notification: Notification) -> bytes:
+    """The event as CloudEvents JSON, with the profile's name as an extension attribute."""
+    line = encode(notification.event)
+    return b'%b,"profile":%b}' % (line[:-1], json.dumps(notification.profile, ensure_ascii=False).encode())
+
+
+class _Counted:
+    """Counts what passes."""
+
+    def __init__(self, events: Iterable[Event | Rejected]) -> None:
+        self.events, self.count = events, 0
+
+    def __iter__(self) -> Iterator[Event | Rejected]:
+        for event in self.events:
+            self.count += 1
+            yield event

@@ -1,0 +1,312 @@
+"""Ranks of values: of a column of an Arrow batch, or of one Python value."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import cached_property
+from math import floor, inf, isfinite, nextafter
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from comity.event.kinds import INT_MAX, INT_MIN, Value, to_microseconds
+from comity.event.times import parse_duration, parse_timestamp
+from comity.match import rank_kernels as kernels
+from comity.match.channels import RANK_ALWAYS, RANK_FALSE, RANK_NUMBERS, RANK_TRUE, Ints, Layout, View
+from comity.match.columns import Buffers, buffers_of, string_column
+
+_MAX_LOOKUP = 1 << 20
+"""Ranks of integers are looked up when the constants span no more than this."""
+
+
+class _Scale(NamedTuple):
+    """The constants as numbers of one kind, and a grid that brackets the search in them."""
+
+    floors: npt.NDArray[Any]
+    exact: npt.NDArray[np.bool_]
+    grid: Ints
+    origin: float
+    scale: float
+    base: int
+
+
+class _Lookup(NamedTuple):
+    """The rank of each integer from the least one on."""
+
+    least: int
+    table: Ints
+    below: int
+    above: int
+
+
+class _Texts(NamedTuple):
+    """The constants as bytes, with a hash table over them."""
+
+    offsets: npt.NDArray[np.int64]
+    data: npt.NDArray[np.uint8]
+    table: Ints
+    bounds: npt.NDArray[np.int64]
+    base: int
+    unknown: int
+
+
+class Ranking:
+    """The ranks of one channel.
+
+    >>> from comity.match.channels import Channel
+    >>> channel = Channel(("x",), View.VALUE)
+    >>> codes = channel.number(5), channel.number(2.5)
+    >>> ranking = Ranking(channel.layout())
+    >>> [ranking.of_value(value) for value in (None, 2, 2.5, 3, 5, 6)]
+    [0, 7, 8, 9, 10, 11]
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.path = layout.path
+        self.view = layout.view
+        self.size = layout.size
+        self._numbers = _compact(layout.numbers)
+        self._strings_from = layout.strings_from
+        self._others = layout.others_rank
+        self._texts = _texts(layout)
+        self._scales: dict[type, _Scale] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The size of what ranking columns needs."""
+        arrays: list[Any] = [*self._texts, *(self.__dict__.get("_lookup") or ())]
+        arrays += [part for scale in self._scales.values() for part in scale]
+        arrays.append(self._numbers if isinstance(self._numbers, np.ndarray) else None)
+        return sum(part.nbytes for part in arrays if isinstance(part, np.ndarray))
+
+    # One value
+
+    def of_value(self, value: Value | None) -> int:
+        """The rank of one value; None is a missing one."""
+        if value is None:
+            return RANK_ALWAYS if self.view is View.ALWAYS else 0
+        return self._read(value)
+
+    @cached_property
+    def _read(self) -> Callable[[Value], int]:
+        return {View.VALUE: self._of_plain, View.TYPE: self._of_type, View.ALWAYS: lambda value: RANK_ALWAYS}.get(
+            self.view, self._of_time
+        )
+
+    def _of_plain(self, value: Value) -> int:
+        kind = type(value)
+        if kind is str:
+            return self._of_text(value)
+        if kind is bool:
+            return RANK_TRUE if value else RANK_FALSE
+        if kind is int or kind is float:
+            return self._of_number(value)
+        return self._others
+
+    def _of_number(self, value: int | float) -> int:
+        rank = self._known_numbers.get(value)
+        return RANK_NUMBERS + 2 * bisect_left(self._ordered_numbers, value) if rank is None else rank
+
+    def _of_text(self, value: str) -> int:
+        rank = self._known_texts.get(value)
+        if rank is not None:
+            return rank
+        places, texts = self._bounds
+        at = bisect_left(texts, value)
+        return self._strings_from + 2 * (places[at] if at < len(places) else len(self._known_texts))
+
+    def _of_type(self, value: Value) -> int:
+        return self._known_texts.get(value, 0) if type(value) is str else 0
+
+    def _of_time(self, value: Value) -> int:
+        is_moment = self.view is View.TIMESTAMP
+        if type(value) is str:
+            value = parse_timestamp(value) if is_moment else parse_duration(value)
+        if type(value) is not (datetime if is_moment else timedelta):
+            return 0
+        return self._of_number(to_microseconds(value))
+
+    @cached_property
+    def _ordered_numbers(self) -> list[Any]:
+        return self._numbers.tolist() if isinstance(self._numbers, np.ndarray) else self._numbers
+
+    @cached_property
+    def _known_numbers(self) -> dict[Any, int]:
+        return {value: RANK_NUMBERS + 1 + 2 * i for i, value in enumerate(self._ordered_numbers)}
+
+    @cached_property
+    def _known_texts(self) -> dict[str, int]:
+        offsets, data = self._texts.offsets.tolist(), self._texts.data.tobytes()
+        texts = (data[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:], strict=True))
+        return {text: self._strings_from + 1 + 2 * i for i, text in enumerate(texts)}
+
+    @cached_property
+    def _bounds(self) -> tuple[list[int], list[str]]:
+        texts, places = list(self._known_texts), self._texts.bounds.tolist()
+        return places, [texts[place] for place in places]
+
+    # A column
+
+    def of_column(self, column: pa.Array | None, out: Ints, declared_as_time: bool = False) -> None:
+        """Writes the ranks of a column; `declared_as_time`: whole numbers in it are microseconds."""
+        if self.view is View.ALWAYS:
+            out[:] = RANK_ALWAYS
+        elif column is None or len(out) == 0 or column.null_count == len(column):
+            out[:] = 0
+        elif self.view is View.VALUE:
+            self._of_plain_column(column, out)
+        elif self.view is View.TYPE:
+            self._of_texts_or_none(column, out)
+        else:
+            self._of_time_column(column, out, declared_as_time)
+
+    def _of_plain_column(self, column: pa.Array, out: Ints) -> None:
+        kind = column.type
+        if pa.types.is_boolean(kind):
+            found = buffers_of(column, np.uint8)
+            kernels.rank_bools(found.values, *found.validity, RANK_FALSE, RANK_TRUE, out)
+        elif pa.types.is_integer(kind) and kind != pa.uint64():
+            self._of_integers(column if kind == pa.int64() else column.cast(pa.int64()), out)
+        elif pa.types.is_floating(kind):
+            found = buffers_of(column if kind == pa.float64() else column.cast(pa.float64()), np.float64)
+            kernels.rank_numbers(found.values, *found.validity, *self._scale(float), out)
+        elif string_column(column) is not None:
+            self._of_texts(column, out)
+        elif pa.types.is_dictionary(kind):
+            self._of_plain_column(column.dictionary_decode(), out)
+        else:
+            validity = np.ascontiguousarray(
+                np.packbits(column.is_valid().to_numpy(zero_copy_only=False), bitorder="little")
+            )
+            validity.setflags(write=False)
+            kernels.rank_presence(validity, True, 0, self._others, out)
+
+    def _of_integers(self, column: pa.Array, out: Ints) -> None:
+        found = buffers_of(column, np.int64)
+        if self._lookup is not None:
+            kernels.rank_small_integers(found.values, *found.validity, *self._lookup, out)
+        else:
+            kernels.rank_numbers(found.values, *found.validity, *self._scale(int), out)
+
+    def _of_texts_or_none(self, column: pa.Array, out: Ints) -> None:
+        if string_column(column) is None:
+            out[:] = 0
+        else:
+            self._of_texts(column, out)
+
+    def _of_texts(self, column: pa.Array, out: Ints) -> None:
+        """Texts, or codes of texts: then each text of the dictionary is ranked once."""
+        texts = string_column(column)
+        assert texts is not None
+        if not pa.types.is_dictionary(texts.type):
+            self._rank_texts(texts, out)
+            return
+        table = np.zeros(max(len(texts.dictionary), 1), np.int32)
+        self._rank_texts(texts.dictionary, table[: len(texts.dictionary)])
+        self._of_codes(texts, table, out)
+
+    def _rank_texts(self, texts: pa.Array, out: Ints) -> None:
+        found = buffers_of(texts, np.int32)
+        kernels.rank_texts(found.values, found.data, *found.validity, *self._texts, out)
+
+    def _of_codes(self, column: pa.DictionaryArray, table: Ints, out: Ints) -> None:
+        found = buffers_of(column.indices, np.int32)
+        kernels.rank_codes(found.values, *found.validity, table, out)
+
+    def _of_time_column(self, column: pa.Array, out: Ints, declared_as_time: bool) -> None:
+        kind, is_moment = column.type, self.view is View.TIMESTAMP
+        if string_column(column) is not None:
+            codes = column if pa.types.is_dictionary(kind) else string_column(column).dictionary_encode()  # type: ignore[union-attr]
+            texts = codes.dictionary.to_pylist()
+            table = np.array([0 if text is None else self._of_time(text) for text in texts] or [0], np.int32)
+            self._of_codes(string_column(codes), table, out)
+        elif pa.types.is_timestamp(kind) if is_moment else pa.types.is_duration(kind):
+            unit = pa.timestamp("us", kind.tz) if is_moment else pa.duration("us")
+            self._of_integers((column if kind == unit else column.cast(unit, safe=False)).view(pa.int64()), out)
+        elif declared_as_time and pa.types.is_integer(kind):
+            self._of_integers(column.cast(pa.int64()), out)
+        else:
+            out[:] = 0
+
+    def _scale(self, kind: type) -> _Scale:
+        found = self._scales.get(kind)
+        if found is None:
+            found = self._scales[kind] = _scale(self._ordered_numbers, kind)
+        return found
+
+    @cached_property
+    def _lookup(self) -> _Lookup | None:
+        inside = [c for c in (self._ordered_numbers[:1] + self._ordered_numbers[-1:]) if abs(c) < INT_MAX]
+        if len(inside) < 2 or inside[1] - inside[0] > _MAX_LOOKUP:
+            return None
+        scale = self._scale(int)
+        least, most = int(scale.floors[0]), int(scale.floors[-1]) + 1
+        values = np.arange(least, most + 1)
+        at = np.searchsorted(scale.floors, values, "left")
+        known = np.minimum(at, len(scale.floors) - 1)
+        equal = (at < len(scale.floors)) & (scale.floors[known] == values) & scale.exact[known]
+        table = (scale.base + 2 * at + equal).astype(np.int32)
+        return _Lookup(least, table, RANK_NUMBERS, RANK_NUMBERS + 2 * len(self._ordered_numbers))
+
+
+def _compact(numbers: list[Any]) -> list[Any] | npt.NDArray[Any]:
+    """Numbers of one kind as an array."""
+    kinds = {type(number) for number in numbers}
+    if kinds == {float}:
+        return np.array(numbers, np.float64)
+    if kinds == {int} and INT_MIN <= numbers[0] and numbers[-1] <= INT_MAX:
+        return np.array(numbers, np.int64)
+    return numbers
+
+
+def _scale(numbers: list[Any], kind: type) -> _Scale:
+    below = floor if kind is int else _float_below
+    floors = [below(number) for number in numbers]
+    if kind is int:
+        skipped = sum(number < INT_MIN for number in floors)
+        floors, numbers = floors[skipped:], numbers[skipped:]
+        array = np.array([min(number, INT_MAX) for number in floors], np.int64)
+    else:
+        skipped, array = 0, np.array(floors, np.float64)
+    exact = np.fromiter((a == b for a, b in zip(floors, numbers, strict=True)), np.bool_, len(numbers))
+    grid, origin, scale = _grid(array)
+    return _Scale(array, exact, grid, origin, scale, RANK_NUMBERS + 2 * skipped)
+
+
+def _float_below(number: int | float) -> float:
+    """The largest float that is not above the number."""
+    nearest = float(number)
+    return nearest if nearest <= number else nextafter(nearest, -inf)
+
+
+def _grid(floors: npt.NDArray[Any]) -> tuple[Ints, float, float]:
+    count = len(floors)
+    origin = float(floors[0]) if count else 0.0
+    width = float(floors[-1]) - origin if count else 0.0
+    cells = max(16, 2 * count)
+    scale = cells / width if isfinite(width) and width > 1e-280 else 0.0
+    grid = np.zeros(cells + 2, np.int32)
+    kernels.count_cells(floors, origin, scale, grid)
+    return grid, origin, scale
+
+
+def _texts(layout: Layout) -> _Texts:
+    encoded = [text.encode() for text in layout.strings]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
+    data = np.frombuffer(b"".join(encoded) + bytes(8), np.uint8)
+    slots = 16
+    while slots < 2 * len(encoded):
+        slots *= 2
+    table = np.full(slots, -1, np.int32)
+    kernels.fill_table(offsets, data, table)
+    bounds = np.array([i for i, text in enumerate(layout.strings) if text in layout.bounds], np.int64)
+    unknown = 0 if layout.view is View.TYPE else layout.strings_from
+    return _Texts(offsets, data, table, bounds, layout.strings_from, unknown)
+
+
+__all__ = ["Buffers", "Ranking"]
