@@ -40,6 +40,10 @@ class Limits:
     """Milliseconds that the solver may take for one question; then the answer is unknown."""
     max_column_profiles: int = 256
     """Profiles that are compiled into Spark columns; more of them are matched in the workers."""
+    max_conjunctions: int = 64
+    """Conjunctions that one profile is turned into for matching; what goes beyond is tested event by event."""
+    max_profile_cost: int = 10_000
+    """Worst-case cost of one profile in matching, in the unit of `match/cost.py`; a dearer one is refused."""
 
 
 def _from_environment() -> Limits:

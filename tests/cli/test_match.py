@@ -234,7 +234,8 @@ def test_match_on_spark_does_not_read_standard_input(comity, profiles):
 @pytest.mark.parametrize("options", [[], ["--types", "types.yaml"]])
 def test_match_on_spark_equals_local(comity, types, write, options):
     profiles = write("p.yaml", "profiles: {hot: heat > 30 degC, attic: {on: house.Fire, where: room = 'attic'}}")
-    lines = [EVENT % (number, "house.Fire", '{"heat":%d,"room":"attic"}' % (28 + number)) for number in range(5)]
+    data = '{"heat":3%s,"room":"attic"}'
+    lines = [EVENT % (number, "house.Fire", data % number) for number in range(5)]
     write("many/a.jsonl", "".join(lines) + '{"id":"9","source":')
     write("many/b.jsonl", EVENT % (7, "house.Leak", '{"litres":1,"room":"attic"}'))
     counts, found = [], []

@@ -17,11 +17,8 @@ from comity.expression.scope import Scope
 from comity.expression.tree import Expression, Not, conjunction
 from comity.filter.formula import formula
 from comity.filter.index import FilterSet
-from comity.filter.index_columns import Column, Line
+from comity.filter.index_columns import Line
 from comity.filter.search import NeedsSolver, search
-from comity.filter.sets.numbers import NumberSet
-from comity.filter.sets.strings import StringSet
-from comity.filter.sets.values import ValueSet
 from comity.filter.solver import solve
 from comity.filter.space import Space, spaces
 from comity.limits import limited
@@ -216,10 +213,12 @@ def test_unknown_falls_to_the_safe_side() -> None:
 
 
 def test_filters_with_very_many_constraints() -> None:
-    numbers = range(20)
+    numbers = range(70)
     wide = " and ".join(f"x{number} > {number}" for number in numbers)
     wider = " and ".join(f"x{number} > {number - 1}" for number in numbers)
-    _answers_like_pairs(Scope(), [wide, wider, f"{wide} and x3 = 7", "x19 > 0", f"{wider} and x9 = 0"], [wide, wider])
+    few = " and ".join(f"x{number} > 50" for number in range(11))
+    known = [wide, wider, few, f"{wide} and x3 = 7", "x69 > 0", f"{wider} and x9 = 0"]
+    _answers_like_pairs(Scope(), known, [wide, wider, few, "x3 > 3"])
 
 
 def test_without_a_concrete_type_everything_is_empty() -> None:
@@ -269,16 +268,13 @@ def test_line_without_room_is_spread() -> None:
     assert spread > 0
 
 
-def test_column_decides_as_the_sets_do_when_ends_crowd() -> None:
-    column = Column(ValueSet.open_universe())
+def test_column_renumbers_when_ends_crowd() -> None:
     floats = [1 + 2.0**-n for n in range(52, 0, -1)] + [2 + 1 / n for n in range(1, 80)]
-    known = [
-        ValueSet(numbers=NumberSet.interval(0, value, high_closed=bool(at % 2))) for at, value in enumerate(floats)
-    ]
-    known += [ValueSet(strings=StringSet.of([f"sensor-{n}" for n in range(n, n + 3)])) for n in range(20)]
-    for number, values in enumerate(known):
-        column.intern(values, lambda number=number: number)  # type: ignore[misc]
-    for asked in known[::5]:
-        assert column.covering(asked).tolist() == [one.covers(asked) for one in known]
-        assert column.within(asked).tolist() == [asked.covers(one) for one in known]
-        assert column.overlapping(asked).tolist() == [asked.overlaps(one) for one in known]
+    texts = [f"x {'<' if at % 2 else '<='} {value!r}" for at, value in enumerate(floats)]
+    texts += [f"x in (0, {value!r}, 7)" for value in floats[::4]]
+    _answers_like_pairs(Scope(), texts, texts[::30])
+
+
+def test_a_list_of_very_many_values() -> None:
+    texts = [f"x in ({', '.join(map(str, range(start, 120, step)))})" for start in range(3) for step in (1, 2, 3)]
+    _answers_like_pairs(Scope(), [*texts, "x > 3", "x = 7", "x != 7"], [*texts[:4], "x < 100 and x > 4"])

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import comity
-from comity.cli import demo, lint, match, relate
+from comity.cli import demo, explain, lint, match, relate
 from comity.cli import run as run_command
 from comity.cli.failure import INTERRUPTED, report
 from comity.cli.session import Session
@@ -25,6 +25,8 @@ app.command(epilog=lint.EXAMPLE)(lint.lint)
 app.command(epilog=relate.EXAMPLE)(relate.relate)
 app.command(epilog=match.EXAMPLE)(match.match)
 app.command(epilog=run_command.EXAMPLE)(run_command.run)
+app.command(epilog=explain.EXPLAIN_EXAMPLE)(explain.explain)
+app.command(epilog=explain.WHY_EXAMPLE)(explain.why)
 app.command(epilog=demo.EXAMPLE)(demo.demo)
 
 

@@ -59,7 +59,9 @@ class RejectedRecords:
 
 def _reason(record: Mapping[str, Any]) -> str:
     first, *others = record["faults"]
-    place = ":".join(str(part) for part in (record["file"], record["line"], first.get("column")) if part is not None)
+    line = record["line"]
+    parts = (record["file"], line, first.get("column") if line is not None else None)
+    place = ":".join(str(part) for part in parts if part is not None)
     subject = f"{first['path']} " if first["path"] else ""
     more = f" (and {len(others)} more)" if others else ""
     return f"{place}: {subject}{first['reason']} [{first['code']}]{more}"

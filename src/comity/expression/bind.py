@@ -350,19 +350,23 @@ def _settled(bound: Bound, unit: str | None = None) -> Bound:
 def _settled_quantity(quantity: Quantity, unit: str | None) -> Bound:
     if unit is None and units.is_time(quantity.unit):
         return Bound(Literal(units.duration(quantity.number, quantity.unit)), _DURATION)
-    exact = units.conversion(quantity.unit, unit or quantity.unit).apply(quantity.number)
+    written = Fraction(str(quantity.number))  # 303.15 as it stands, not the float nearest to it
+    exact = units.conversion(quantity.unit, unit or quantity.unit).apply(written)
     value: int | float = exact.numerator if exact.denominator == 1 else float(exact)
     value = float(value) if isinstance(quantity.number, float) else value
     return Bound(Literal(value), frozenset({kind_of(value) or Kind.FLOAT}), unit or quantity.unit)
 
 
 def _converted(node: Expression, change: units.Conversion) -> Expression:
-    scaled = node
+    """The conversion as arithmetic; its offset first where that is exact: (x - 32) * 5 / 9 turns 86 degF into 30 degC."""
+    before = change.offset / change.factor
+    offset_first = float(before) == before and float(change.offset) != change.offset
+    scaled = Arithmetic("+", node, _number(before)) if offset_first else node
     if change.factor.numerator != 1:
         scaled = Arithmetic("*", scaled, _number(Fraction(change.factor.numerator)))
     if change.factor.denominator != 1:
         scaled = Arithmetic("/", scaled, _number(Fraction(change.factor.denominator)))
-    return Arithmetic("+", scaled, _number(change.offset)) if change.offset else scaled
+    return scaled if offset_first or not change.offset else Arithmetic("+", scaled, _number(change.offset))
 
 
 def _number(exact: Fraction) -> Literal:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -46,6 +47,7 @@ from comity.expression.tree import (
 from comity.limits import limits
 
 _NUMBER = re.compile(r"\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _READABLE = {
     "NAME": "a name",
     "QUOTED_NAME": "a name",
@@ -117,12 +119,15 @@ def parse_text(text: str) -> Parsed:
             code="expression-too-long",
             hint="split it, or raise COMITY_MAX_FILTER_CHARS",
         )
+    _check_characters(text)
     try:
         tree = _parser().parse(text).node  # type: ignore[attr-defined]
     except UnexpectedToken as error:
         raise _unexpected_token(text, error) from None
     except UnexpectedCharacters as error:
         raise _unexpected_character(text, error) from None
+    except Misuse as error:
+        raise _shown(text, error) from None
     _check_integers(tree, text)
     return Parsed(tree, text)
 
@@ -157,6 +162,21 @@ def _error_at(text: str, position: int, error: Misuse) -> Misuse:
     excerpt = f"  {shown}\n  {' ' * (position - shown_from)}^"
     place = Place(line=line, column=column, path=error.place.path if error.place else None)
     return Misuse(error.message, code=error.code, place=place, hint=error.hint, excerpt=excerpt)
+
+
+def _shown(text: str, error: Misuse) -> Misuse:
+    """The error with the line that it stands in, if it knows its place."""
+    if error.place is None or error.place.line is None:
+        return error
+    before = text.split("\n")[: error.place.line - 1]
+    return _error_at(text, sum(len(line) + 1 for line in before) + (error.place.column or 1) - 1, error)
+
+
+def _check_characters(text: str) -> None:
+    found = _SURROGATE.search(text)
+    if found:
+        error = Misuse("half of a surrogate pair is no character", code="bad-character")
+        raise _error_at(_SURROGATE.sub("?", text), found.start(), error)
 
 
 def _check_integers(tree: Expression, text: str) -> None:
@@ -250,7 +270,8 @@ class _Builder(Transformer[Token, Any]):
 
     def call(self, parts: list[Any]) -> _Sized:
         name, *arguments = parts
-        return _sized(lambda *given: _called(str(name), given), *(item for item in arguments if item is not None))
+        with _placed(name):
+            return _sized(lambda *given: _called(str(name), given), *(item for item in arguments if item is not None))
 
     def attribute(self, parts: list[Any]) -> _Sized:
         return _Sized(Attribute(parts[0]), 1)
@@ -259,18 +280,22 @@ class _Builder(Transformer[Token, Any]):
         return tuple(str(part).strip("`") for part in parts)
 
     def timestamp(self, parts: list[Token]) -> _Sized:
-        return _Sized(Literal(_timestamp(str(parts[0]))), 1)
+        with _placed(parts[0]):
+            return _Sized(Literal(_timestamp(str(parts[0]))), 1)
 
     def quantity(self, parts: list[Token]) -> _Sized:
         number = _NUMBER.match(parts[0])
         assert number is not None, "the grammar puts a number first"
-        return _Sized(Quantity(_number(number[0]), parts[0][number.end() :].strip()), 1)
+        with _placed(parts[0]):
+            return _Sized(Quantity(_number(number[0]), parts[0][number.end() :].strip()), 1)
 
     def float(self, parts: list[Token]) -> _Sized:
-        return _Sized(Literal(_number(str(parts[0]))), 1)
+        with _placed(parts[0]):
+            return _Sized(Literal(_number(str(parts[0]))), 1)
 
     def int(self, parts: list[Token]) -> _Sized:
-        return _Sized(Literal(_number(str(parts[0]))), 1)
+        with _placed(parts[0]):
+            return _Sized(Literal(_number(str(parts[0]))), 1)
 
     def string(self, parts: list[Token]) -> _Sized:
         return _Sized(Literal(_unquoted(parts[0])), 1)
@@ -280,6 +305,15 @@ class _Builder(Transformer[Token, Any]):
 
     def false(self, _: list[Any]) -> _Sized:
         return _Sized(FALSE, 1)
+
+
+@contextmanager
+def _placed(token: Token) -> Iterator[None]:
+    """Errors inside stand at the token."""
+    try:
+        yield
+    except Misuse as error:
+        raise error.located(None, token.line or 1, token.column or 1) from None
 
 
 def _check_pattern(test: str, pattern: str) -> None:

@@ -49,7 +49,7 @@ class Found(Set[Any]):
         return frozenset(self)
 
     @classmethod
-    def _from_iterable(cls, keys: Iterable[Any]) -> frozenset[Any]:  # type: ignore[override]
+    def _from_iterable(cls, keys: Iterable[Any]) -> frozenset[Any]:
         return frozenset(keys)
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -119,6 +121,9 @@ class SetTable:
         """The ends of the smallest interval around the set, on the line of its column."""
         self.many, self.irregular = Growing(np.bool_), Growing(np.bool_)
         """Whether it takes more than one interval, and whether its strings take an automaton."""
+        self.first, self.count = Growing(np.int64), Growing(np.int64)
+        """Where its intervals begin in the next two, and how many they are."""
+        self.interval_low, self.interval_high = Growing(np.int64), Growing(np.int64)
         self.holds = Growing(np.uint8)
         self.any_irregular = False
         self.add(ValueSet.none(), 0, [(0, 0)])
@@ -133,37 +138,76 @@ class SetTable:
         self.many.append(irregular or len(spans) > 1)
         self.irregular.append(irregular)
         self.any_irregular |= irregular
+        self.first.append(self.interval_low.size)
+        self.count.append(len(spans))
+        for low, high in spans:
+            self.interval_low.append(low)
+            self.interval_high.append(high)
         more = values.missing or bool(values.bools) or not values.strings.is_empty
         more = more or any(getattr(values, name).cuts for _, name in _NUMBER_CLASSES)
         self.holds.append(HAS_OTHER * values.other | HAS_MORE * more)
         return len(self.sets) - 1
 
+    def intervals(self, known: Slots) -> tuple[Slots, Slots]:
+        """Where the intervals of these sets are, one set after the other, and where each set begins among them."""
+        count = self.count.view[known]
+        ends = np.cumsum(count)
+        starts = ends - count
+        return np.repeat(self.first.view[known] - starts, count) + np.arange(ends[-1]), starts
+
+    def renumber(self, known: Slots, old: Slots, new: Slots) -> None:
+        """Give new numbers to the ends of these sets."""
+        at, _ = self.intervals(known)
+        for numbers, places in (
+            (self.low, known),
+            (self.high, known),
+            (self.interval_low, at),
+            (self.interval_high, at),
+        ):
+            numbers.view[places] = new[np.searchsorted(old, numbers.view[places])]
+
 
 class Postings:
-    """Filters, with the smallest interval around the set that each of them has."""
+    """Filters, with the smallest interval around the set that each of them has, and all attributes that it constrains.
+
+    The attributes are bits, see `signature`.
+    """
 
     def __init__(self) -> None:
         self.slots, self.low, self.high = Growing(np.int64), Growing(np.int64), Growing(np.int64)
+        self.attributes = Growing(np.int64)
 
-    def append(self, slot: int, low: int, high: int) -> None:
+    def append(self, slot: int, low: int, high: int, attributes: int) -> None:
         self.slots.append(slot)
         self.low.append(low)
         self.high.append(high)
+        self.attributes.append(attributes)
 
-    def around(self, low: int, high: int) -> Slots:
-        """The filters whose interval covers this one."""
-        return self.slots.view[(self.low.view <= low) & (self.high.view >= high)]
-
-    def within(self, low: int, high: int) -> Slots:
-        """The filters whose interval this one covers."""
-        return self.slots.view[(self.low.view >= low) & (self.high.view <= high)]
-
-    def meeting(self, spans: Spans) -> Mask:
-        """At which places the interval has something in common with the spans."""
-        found = np.zeros(self.slots.size, np.bool_)
-        for low, high in spans:
-            found |= (self.low.view < high) & (self.high.view > low)
+    def around(self, low: int, high: int, attributes: int) -> Slots:
+        """The filters whose interval covers this one, with no other attributes than these."""
+        at = np.flatnonzero(self.attributes.view & ~attributes == 0)
+        found: Slots = self.slots.view[at[(self.low.view[at] <= low) & (self.high.view[at] >= high)]]
         return found
+
+    def within(self, low: int, high: int, attributes: int) -> Slots:
+        """The filters whose interval this one covers, with all of these attributes."""
+        at = np.flatnonzero(self.attributes.view & attributes == attributes)
+        found: Slots = self.slots.view[at[(self.low.view[at] >= low) & (self.high.view[at] <= high)]]
+        return found
+
+    def apart(self, spans: Spans) -> Mask:
+        """At which places the interval has nothing in common with the spans."""
+        (low, high), *others = spans
+        found: Mask = self.low.view >= high
+        found |= self.high.view <= low
+        for low, high in others:
+            found &= (self.low.view >= high) | (self.high.view <= low)
+        return found
+
+
+def signature(columns: Iterable[int]) -> int:
+    """A bit for each column; beyond 63 of them, columns share bits."""
+    return reduce(or_, (1 << (column % 63) for column in columns), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +261,8 @@ class Column:
                 self._take_apart(known, spans)
         return known
 
-    def post(self, slot: int, known: int, home: bool) -> None:
-        """Note that a filter has this set."""
+    def post(self, slot: int, known: int, attributes: int, home: bool) -> None:
+        """Note that a filter has this set, and these attributes."""
         low, high = self._table.low.view[known], self._table.high.view[known]
         many = self._at_many.get(known)
         if many is not None:
@@ -227,9 +271,9 @@ class Column:
         if self._table.irregular.view[known]:
             self.irregular.append(slot)
         self._posted_ids.append(known)
-        self.posted.append(slot, low, high)
+        self.posted.append(slot, low, high, attributes)
         if home:
-            self.homes.append(slot, low, high)
+            self.homes.append(slot, low, high, attributes)
 
     def asked(self, values: ValueSet) -> Asked:
         """A set of values that filters are to be compared with."""
@@ -240,28 +284,29 @@ class Column:
 
     def apart(self, asked: Asked) -> Slots:
         """The filters whose sets have nothing in common with the values."""
-        near = self.posted.meeting(asked.possible)
+        apart = self.posted.apart(asked.possible)
         if asked.irregular:
-            self._test_near(near, asked.values)
+            self._test_near(apart, asked.values)
         elif self._many:
-            near[self._many_at.view] = self._many_meeting(asked)[self._many_posted.view]
-        found: Slots = self.posted.slots.view[~near]
+            apart[self._many_at.view] = self._many_apart(asked)[self._many_posted.view]
+        found: Slots = self.posted.slots.view[apart]
         return found
 
-    def _test_near(self, near: Mask, values: ValueSet) -> None:
-        """Leave only filters whose sets do overlap the values, which are no intervals: each set is tested."""
-        at = np.flatnonzero(near)
+    def _test_near(self, apart: Mask, values: ValueSet) -> None:
+        """Look at the filters that are not apart yet: the values are no intervals, so each set is tested."""
+        at = np.flatnonzero(~apart)
         known, which = np.unique(self._posted_ids.view[at], return_inverse=True)
-        near[at] = np.array([overlaps(self._table.sets[one], values) for one in known.tolist()], np.bool_)[which]
+        apart[at] = np.array([not overlaps(self._table.sets[one], values) for one in known.tolist()], np.bool_)[which]
 
-    def _many_meeting(self, asked: Asked) -> Mask:
-        """Which of the sets of many intervals overlap the values."""
-        found = np.zeros(len(self._many), np.bool_)
+    def _many_apart(self, asked: Asked) -> Mask:
+        """Which of the sets of many intervals have nothing in common with the values."""
+        found = np.ones(len(self._many), np.bool_)
         for low, high in asked.certain:
-            common = (self._interval_low.view < high) & (self._interval_high.view > low)
-            found[self._interval_many.view[common]] = True
+            common = self._interval_low.view < high
+            common &= self._interval_high.view > low
+            found[self._interval_many.view[common]] = False
         for at in self._irregular_many:
-            found[at] = found[at] and overlaps(self._table.sets[self._many[at]], asked.values)
+            found[at] = found[at] or not overlaps(self._table.sets[self._many[at]], asked.values)
         return found
 
     def _take_apart(self, known: int, spans: Spans) -> None:
@@ -279,12 +324,10 @@ class Column:
         if self._line.number(end) is not None:
             return
         old, new = self._line.spread()
-        posted, homes, table, ids = self.posted, self.homes, self._table, self._ids.view
-        ours = (self._interval_low, self._interval_high, posted.low, posted.high, homes.low, homes.high)
-        for numbers in ours:
+        posted, homes = self.posted, self.homes
+        for numbers in (self._interval_low, self._interval_high, posted.low, posted.high, homes.low, homes.high):
             numbers.view[:] = new[np.searchsorted(old, numbers.view)]
-        for numbers in (table.low, table.high):
-            numbers.view[ids] = new[np.searchsorted(old, numbers.view[ids])]
+        self._table.renumber(self._ids.view, old, new)
         self._line.number(end)
 
     def _spans(self, ends: list[End]) -> Spans:

@@ -7,11 +7,14 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from comity.filter.index_columns import HAS_OTHER, ROOM, Asked, Column, Mask, SetTable, Slots, covers
+from comity.filter.index_columns import HAS_OTHER, ROOM, Asked, Column, Mask, SetTable, Slots, covers, signature
 from comity.filter.sets.values import ValueSet
 
 MOST_ASKED = 60
 """Attributes that one question can be about: each has a bit."""
+
+_MOST_TURNS = 32
+"""Spans of a query that are compared one after the other with all sets; of more, each set is tested by itself."""
 
 Ids = NDArray[np.int64]
 """Sets by their number in the table."""
@@ -25,13 +28,14 @@ class Question(ABC):
         self._low, self._high = np.full(columns + 1, -1, np.int64), np.zeros(columns + 1, np.int64)
         self._open = np.zeros(columns + 1, np.bool_)
         """The columns in which ends do not decide, whatever the set."""
-        self._values: dict[int, ValueSet] = {}
+        self._irregular = np.zeros(columns + 1, np.bool_)
+        self._asked: dict[int, Asked] = {}
+        self._attributes = 0
 
-    def _ask(self, column: Column, asked: Asked, low: int, high: int, is_open: bool) -> tuple[int, int]:
+    def _ask(self, column: Column, asked: Asked, low: int, high: int, is_open: bool) -> None:
         at = column.number
-        self._low[at], self._high[at], self._open[at] = low, high, is_open
-        self._values[at] = asked.values
-        return low, high
+        self._low[at], self._high[at], self._open[at], self._irregular[at] = low, high, is_open, asked.irregular
+        self._asked[at] = asked
 
     def failing(self, cells: Ids) -> Ids:
         """Of sets in rows and filters in columns: the filters with a set that fails the exact test."""
@@ -40,12 +44,32 @@ class Question(ABC):
         if not open_cells.any():
             return np.empty(0, np.int64)
         known, which = np.unique(cells[open_cells], return_inverse=True)
-        fails = np.array([not self._holds(one) for one in known.tolist()], np.bool_)
+        fails = ~self._stand(known)
         return np.unique(np.nonzero(open_cells)[1][fails[which]])
 
-    def _holds(self, known: int) -> bool:
-        values = self._values[int(self._table.column.view[known])]
-        return self._test(self._table.sets[known], values)
+    def _stand(self, known: Ids) -> Mask:
+        """Which of the sets stand the exact test: all their intervals tell, or where there are none, each set itself."""
+        column = self._table.column.view[known]
+        turns = max(len(asked.possible) for asked in self._asked.values())
+        if turns > _MOST_TURNS:
+            found, one_by_one = np.zeros(len(known), np.bool_), np.arange(len(known))
+        else:
+            found = self._by_intervals(known, list(map(self._turn, range(turns))))
+            one_by_one = np.flatnonzero(self._table.irregular.view[known] | self._irregular[column])
+        for at in one_by_one.tolist():
+            found[at] = self._test(self._table.sets[known[at]], self._asked[int(column[at])].values)
+        return found
+
+    def _turn(self, turn: int) -> tuple[Ids, Ids]:
+        """The ends of one span of each column; a column with fewer of them gives its last one again."""
+        low, high = np.zeros_like(self._low), np.zeros_like(self._high)
+        for at, asked in self._asked.items():
+            low[at], high[at] = asked.possible[min(turn, len(asked.possible) - 1)]
+        return low, high
+
+    @abstractmethod
+    def _by_intervals(self, known: Ids, turns: list[tuple[Ids, Ids]]) -> Mask:
+        """The exact test of sets and values that are intervals."""
 
     @abstractmethod
     def _is_open(self, cells: Ids, of_column: Ids) -> Mask:
@@ -63,12 +87,17 @@ class Around(Question):
         super().__init__(table, columns)
         self._low[0] = 0
 
-    def ask(self, column: Column, values: ValueSet) -> tuple[int, int]:
-        """Ask for sets around these values; the ends that their intervals must have in between."""
+    def ask(self, column: Column, values: ValueSet) -> None:
+        """Ask for sets around these values."""
         asked = column.asked(values)
         # Of strings that are no intervals the ends are not known: they do not keep any set out.
         low, high = (asked.certain[0][0], asked.certain[-1][1]) if asked.certain else (ROOM, 0)
-        return self._ask(column, asked, low, high, asked.irregular)
+        self._ask(column, asked, low, high, asked.irregular)
+        self._attributes |= signature([column.number])
+
+    def at_home(self, column: Column) -> Slots:
+        """The filters with this as their rarest attribute that have no others than asked, and here what is asked."""
+        return column.homes.around(self._low[column.number], self._high[column.number], self._attributes)
 
     def meets(self, known: Ids) -> Mask:
         """Which sets have what is asked between their ends."""
@@ -79,6 +108,15 @@ class Around(Question):
 
     def _is_open(self, cells: Ids, of_column: Ids) -> Mask:
         found: Mask = self._table.many.view[cells] | self._open[of_column]
+        return found
+
+    def _by_intervals(self, known: Ids, turns: list[tuple[Ids, Ids]]) -> Mask:
+        at, starts = self._table.intervals(known)
+        column = np.repeat(self._table.column.view[known], self._table.count.view[known])
+        low, high = self._table.interval_low.view[at], self._table.interval_high.view[at]
+        found = np.ones(len(known), np.bool_)
+        for asked_low, asked_high in turns:
+            found &= np.logical_or.reduceat((low <= asked_low[column]) & (high >= asked_high[column]), starts)
         return found
 
     def _test(self, known: ValueSet, values: ValueSet) -> bool:
@@ -103,18 +141,21 @@ class Within(Question):
         self._count += 1
         return np.uint64(1 << (self._count - 1))
 
-    def ask(self, column: Column, values: ValueSet, bit: np.uint64) -> None:
-        """Ask for sets within these values."""
+    def ask(self, column: Column, values: ValueSet, bit: np.uint64, alone: bool) -> None:
+        """Ask for sets within these values; `alone` if no other column can tell of the attribute."""
         asked = column.asked(values)
         self._bits[column.number] = bit
         low, high = asked.possible[0][0], asked.possible[-1][1]
         self._ask(column, asked, low, high, asked.irregular or len(asked.possible) > 1)
+        if alone:
+            self._attributes |= signature([column.number])
 
     def posted(self, column: Column) -> list[Slots]:
         """Filters among which are all whose set in the column is within what is asked, in parts."""
-        if not self._bits[column.number]:
+        at = column.number
+        if at not in self._asked or self._if_no_struct[at] or self._if_struct[at]:
             return [column.posted.slots.view]
-        inside = column.posted.within(self._low[column.number], self._high[column.number])
+        inside = column.posted.within(self._low[at], self._high[at], self._attributes)
         return [inside, column.irregular.view] if column.irregular.size else [inside]
 
     def imply(self, column: Column, bit: np.uint64, if_no_struct: bool, if_struct: bool) -> None:
@@ -139,6 +180,15 @@ class Within(Question):
             found |= self._if_no_struct[column] * (holds & HAS_OTHER == 0)
             found |= self._if_struct[column] * (holds == HAS_OTHER)
         return found
+
+    def _by_intervals(self, known: Ids, turns: list[tuple[Ids, Ids]]) -> Mask:
+        at, starts = self._table.intervals(known)
+        column = np.repeat(self._table.column.view[known], self._table.count.view[known])
+        low, high = self._table.interval_low.view[at], self._table.interval_high.view[at]
+        found = np.zeros(len(at), np.bool_)
+        for asked_low, asked_high in turns:
+            found |= (low >= asked_low[column]) & (high <= asked_high[column])
+        return np.logical_and.reduceat(found, starts)
 
     def _is_open(self, cells: Ids, of_column: Ids) -> Mask:
         found: Mask = self._open[of_column]

@@ -9,7 +9,7 @@ import numpy as np
 
 from comity.expression.tree import Expression, Not, conjunction
 from comity.filter.conjunctive import Box
-from comity.filter.index_columns import Column, Growing, Mask, SetTable, Slots
+from comity.filter.index_columns import Column, Growing, Mask, SetTable, Slots, signature
 from comity.filter.index_question import MOST_ASKED, Around, Question, Within
 from comity.filter.index_shape import Fit, Shape, effective, is_nested
 from comity.filter.open_kinds import Path
@@ -44,11 +44,11 @@ class SpaceIndex:
     def add(self, shape: Shape) -> None:
         """Put a filter at the next slot."""
         slot = self._fits.size
-        row: list[int] = []
-        for column, values in self._by_rarity(shape.box):
-            known = column.intern(values)
-            column.post(slot, known, home=not row)
-            row.append(known)
+        constraints = self._by_rarity(shape.box)
+        row = [column.intern(values) for column, values in constraints]
+        attributes = signature(column.number for column, _ in constraints)
+        for at, (column, _) in enumerate(constraints):
+            column.post(slot, row[at], attributes, home=at == 0)
         if not row and shape.fit is not Fit.EMPTY:
             self._free.append(slot)
         self._fits.append(shape.fit)
@@ -148,16 +148,16 @@ class SpaceIndex:
     def _around(self, box: Box, alive: Mask) -> Slots:
         """The filters whose boxes cover this one: all of their constraints are met."""
         question = Around(self._table, len(self._columns))
-        candidates: list[Slots] = [self._free.view]
+        columns: list[Column] = []
         for path in self._named_or_implied(box):
-            column = self._columns[path]
-            low, high = question.ask(column, effective(box, path, self.space))
-            candidates.append(column.homes.around(low, high))
-        slots = np.concatenate(candidates)
+            columns.append(self._columns[path])
+            question.ask(columns[-1], effective(box, path, self.space))
+        slots = np.concatenate([self._free.view, *map(question.at_home, columns)])
         slots = slots[alive[slots]]
         for row in self._rows[1:]:
             slots = slots[question.meets(row.view[slots])]
-        slots.sort()
+        fails = [slot for slot in self._long(slots) if not question.meets(np.array(self._more[slot])).all()]
+        slots = np.setdiff1d(slots, fails) if fails else np.sort(slots)
         return self._decided(slots, question)
 
     def _named_or_implied(self, box: Box) -> Iterator[Path]:
@@ -179,9 +179,9 @@ class SpaceIndex:
     def _within_few(self, box: Box, alive: Mask) -> Slots:
         question = Within(self._table, len(self._columns))
         asked = [self._ask_within(question, path, values) for path, values in box.items()]
-        slots = self._posted_within(
-            question, min(asked, key=lambda columns: sum(one.posted.slots.size for one in columns))
-        )
+        fewest = min(asked, key=lambda columns: sum(column.posted.slots.size for column in columns))
+        found = [part for column in fewest for part in question.posted(column)]
+        slots = found[0] if len(found) == 1 else _union(found)
         slots = slots[alive[slots]]
         if not len(slots):
             return slots
@@ -195,7 +195,7 @@ class SpaceIndex:
         bit = question.new_bit()
         own = self._columns.get(path)
         if own is not None:
-            question.ask(own, values, bit)
+            question.ask(own, values, bit, alone=not is_nested(path))
         outer = [path[:length] for length in range(1, len(path))] if is_nested(path) else []
         for around in (around for around in outer if around in self._columns):
             there = self._comes_with(around, path) and values.covers(self.space.universe(path).difference(_MISSING))
@@ -205,13 +205,6 @@ class SpaceIndex:
     def _comes_with(self, around: Path, path: Path) -> bool:
         """Whether the attribute is there whenever the one around it is a struct."""
         return all(self.space.requires(path[:end]) for end in range(len(around) + 1, len(path) + 1))
-
-    def _posted_within(self, question: Within, columns: list[Column]) -> Slots:
-        """Filters among which are all that these columns put within what is asked."""
-        if len(columns) > 1:
-            return _union([column.posted.slots.view for column in columns])
-        found = [part for column in columns for part in question.posted(column)]
-        return found[0] if len(found) == 1 else _union(found)
 
     def _decided(self, slots: Slots, question: Question) -> Slots:
         """Those of the filters that stand the exact test, where the ends of intervals did not decide."""

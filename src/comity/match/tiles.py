@@ -43,8 +43,9 @@ def load_block(index: Any, ranks: Any, start: int, count: int, columns: Any, row
 
 
 @nb.njit(**KERNEL)
-def sort_block(ranks: Any, takes_missing: bool, order: Any, key: Any, order2: Any, key2: Any, digits: Any) -> Any:
+def sort_block(ranks: Any, takes_missing: bool, work: Any) -> Any:
     """The events of a block by their rank in one channel; their number, without those whose value is missing if that cannot matter."""
+    order, key = work.order, work.key
     count = _ZERO
     bits = np.int32(0)
     for i in range(len(ranks)):
@@ -58,15 +59,15 @@ def sort_block(ranks: Any, takes_missing: bool, order: Any, key: Any, order2: An
     flipped = False
     while bits >> shift > 0:
         if flipped:
-            sort_by_digit(key2, order2, key, order, count, shift, digits)
+            sort_by_digit(work.key2, work.order2, key, order, count, shift, work.digits)
         else:
-            sort_by_digit(key, order, key2, order2, count, shift, digits)
+            sort_by_digit(key, order, work.key2, work.order2, count, shift, work.digits)
         flipped = not flipped
         shift += 11
     if flipped:
         for j in range(count):
-            key[j] = key2[j]
-            order[j] = order2[j]
+            key[j] = work.key2[j]
+            order[j] = work.order2[j]
     return count
 
 
@@ -141,19 +142,15 @@ def scan_many(
     end: Any,
     by_channel: int,
     index: Any,
-    sorted_columns: Any,
-    order: Any,
-    own: Any,
-    bucket_from: Any,
-    pair_event: Any,
-    pair_target: Any,
+    work: Any,
     pairs: int,
 ) -> Any:
     """Every record of a list against the events i to j of the sorted block; the pairs found so far, -1 when there is no room."""
+    sorted_columns, order, bucket_from = work.sorted_columns, work.order, work.bucket_from
     narrows = by_channel >= 0 and by_channel < len(index.bucket_start) - 1 and j - i >= np.uint64(128)
     if narrows:
         find_buckets(i, j, np.uint64(by_channel) * np.uint64(STRIDE), sorted_columns, bucket_from)
-    capacity = len(pair_target) - 64
+    capacity = len(work.pair_target) - 64
     for record in range(begin, end):
         atom0 = index.atoms0[record]
         atom1 = index.atoms1[record]
@@ -178,14 +175,14 @@ def scan_many(
             if passed:
                 if (atom0 | atom1 | atom2 | atom3) & _UNSURE:
                     again = record + (trailing_zeros(passed) >> np.uint64(6))  # the record, but not hoisted out of the loop
-                    passed = settle(passed, again, at, sorted_columns, order, own, index)
+                    passed = settle(passed, again, at, sorted_columns, order, work.own, index)
                 if pairs > capacity:
                     return -1
                 while passed:
                     bit = trailing_zeros(passed)
                     passed &= passed - _ONE
-                    pair_event[pairs] = order[at + bit]
-                    pair_target[pairs] = target
+                    work.pair_event[pairs] = order[at + bit]
+                    work.pair_target[pairs] = target
                     pairs += 1
             at += np.uint64(64)
     return pairs
@@ -222,19 +219,15 @@ def scan_few(
     begin: Any,
     end: Any,
     index: Any,
-    order: Any,
-    rows: Any,
-    own: Any,
-    pair_event: Any,
-    pair_target: Any,
+    work: Any,
     pairs: int,
 ) -> Any:
     """The same for a handful of events, sixteen records at a time."""
-    capacity = len(pair_target) - 64
+    capacity = len(work.pair_target) - 64
     for at in range(i, j):
-        event = order[at]
-        buckets = rows[event]
-        ranks = own[event]
+        event = work.order[at]
+        buckets = work.rows[event]
+        ranks = work.own[event]
         record = begin
         while record < end:
             found = scan_sixteen(buckets, record, end, index)
@@ -247,8 +240,8 @@ def scan_few(
                 hit = record + bit
                 sure = (found >> np.uint32(bit + np.uint64(16))) & np.uint32(1) == 0
                 if sure or holds_exactly(ranks, hit, index):
-                    pair_event[pairs] = event
-                    pair_target[pairs] = index.target[hit]
+                    work.pair_event[pairs] = event
+                    work.pair_target[pairs] = index.target[hit]
                     pairs += 1
             record += np.uint64(16)
     return pairs
@@ -263,6 +256,7 @@ def scan_channel(channel: int, count: Any, index: Any, work: Any, pairs: int) ->
         if equality and index.equal_start[channel] < 0:
             continue
         shift = 1 if equality else index.level_shift[level]
+        by_channel = -1 if equality else channel
         base = index.equal_start[channel] if equality else index.level_list[level]
         i = _ZERO
         while i < count:
@@ -279,16 +273,9 @@ def scan_channel(channel: int, count: Any, index: Any, work: Any, pairs: int) ->
             end = np.uint64(index.list_start[base + cell + 1])
             if end > begin and not (equality and work.key[i] & 1):
                 if j - i > np.uint64(FEW):
-                    pairs = scan_many(
-                        *(i, j, begin, end, -1 if equality else channel, index),
-                        *(work.sorted_columns, work.order, work.own, work.bucket_from),
-                        *(work.pair_event, work.pair_target, pairs),
-                    )
+                    pairs = scan_many(i, j, begin, end, by_channel, index, work, pairs)
                 else:
-                    pairs = scan_few(
-                        *(i, j, begin, end, index, work.order, work.rows, work.own),
-                        *(work.pair_event, work.pair_target, pairs),
-                    )
+                    pairs = scan_few(i, j, begin, end, index, work, pairs)
                 if pairs < 0:
                     return pairs
             i = j
@@ -304,10 +291,8 @@ def match_block(index: Any, ranks: Any, start: int, count: int, work: Any) -> An
         has_lists = index.equal_start[channel] >= 0 or index.level_start[channel] < index.level_start[channel + 1]
         if not has_lists:
             continue
-        found = sort_block(
-            *(ranks[channel, start : start + count], index.takes_missing[channel] != 0),
-            *(work.order, work.key, work.order2, work.key2, work.digits),
-        )
+        takes_missing = index.takes_missing[channel] != 0
+        found = sort_block(ranks[channel, start : start + count], takes_missing, work)
         for k in range(index.column_start[channel], index.column_start[channel + 1]):
             column = index.column_channel[k]
             base = np.uint64(column) * np.uint64(STRIDE)

@@ -1,0 +1,132 @@
+"""From targets to profiles: evaluates the tests of conjunctions that have some, and reports a profile of several conjunctions once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from comity.expression.evaluate import Record
+from comity.match.channels import Ints
+from comity.match.compiled import KERNEL
+from comity.match.predicates import Predicates
+from comity.match.residual import BatchRows, Tests
+
+Longs = npt.NDArray[np.int64]
+
+
+class Conditions(NamedTuple):
+    """What stands behind the targets below zero: target t is entry -1 - t."""
+
+    profile: Ints
+    slot: Ints
+    """A number for each profile with several conjunctions, -1 for the others."""
+    test_start: Ints
+    test: Ints
+    slots: int
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self[:4])
+
+
+def targets_of(table: Predicates, ids: Ints) -> tuple[Ints, Conditions]:
+    """The target of each conjunction: its profile, if there is nothing else to look at."""
+    several = np.bincount(table.profile_of, minlength=len(ids)) > 1
+    slots = np.where(several, np.cumsum(several) - 1, -1)
+    counts = np.fromiter(map(len, table.tests_of), np.int64, len(table.tests_of))
+    profile = table.profile_of
+    conditional = np.flatnonzero(several[profile] | (counts > 0))
+    targets = ids[profile].astype(np.int32)
+    targets[conditional] = -1 - np.arange(len(conditional), dtype=np.int32)
+    conditions = Conditions(
+        ids[profile[conditional]].astype(np.int32),
+        slots[profile[conditional]].astype(np.int32),
+        np.concatenate([[0], np.cumsum(counts[conditional])]).astype(np.int32),
+        np.array([test for i in conditional.tolist() for test in table.tests_of[i]], np.int32),
+        int(several.sum()),
+    )
+    return targets, conditions
+
+
+def finish(
+    offsets: Longs, targets: Ints, conditions: Conditions, tests: Tests, rows: Callable[[], BatchRows]
+) -> tuple[Longs, Ints]:
+    """Offsets and profiles, from offsets and targets."""
+    at = np.flatnonzero(targets < 0) if len(conditions.profile) else np.zeros(0, np.int64)
+    if len(at) == 0:
+        return offsets, targets.copy()
+    entry = -1 - targets[at]
+    event = (np.searchsorted(offsets, at, "right") - 1).astype(np.int32)
+    holds = _tested(entry, event, conditions, tests, rows) if len(tests) else np.ones(len(at), np.bool_)
+    final, out = np.empty_like(offsets), np.empty(len(targets), np.int32)
+    seen = np.full(max(conditions.slots, 1), -1, np.int64)
+    count = report_once(offsets, targets, holds, conditions.profile, conditions.slot, seen, final, out)
+    return final, out[:count]
+
+
+def _tested(
+    entry: Ints, event: Ints, conditions: Conditions, tests: Tests, rows: Callable[[], BatchRows]
+) -> npt.NDArray[np.bool_]:
+    """Whether all tests of each entry hold for its event; first tests first, so that later ones see fewer events."""
+    holds = np.ones(len(entry), np.bool_)
+    start, end = conditions.test_start[entry], conditions.test_start[entry + 1]
+    turn = 0
+    while len(alive := np.flatnonzero(holds & (start + turn < end))):
+        number = conditions.test[start[alive] + turn]
+        order = np.argsort(number, kind="stable")
+        begins = np.flatnonzero(np.concatenate([[True], np.diff(number[order]) != 0]))
+        for group in np.split(order, begins[1:]):
+            events, which = np.unique(event[alive[group]], return_inverse=True)
+            holds[alive[group]] = tests.hold(int(number[group[0]]), rows(), events)[which]
+        turn += 1
+    return holds
+
+
+@nb.njit(**KERNEL)
+def report_once(
+    offsets: Any, targets: Any, holds: Any, profile: Any, slot: Any, seen: Any, final: Any, out: Any
+) -> Any:
+    """Writes the profiles of each event; `holds` are the answers for the targets below zero, in their order."""
+    position = 0
+    asked = 0
+    for event in range(len(offsets) - 1):
+        final[event] = position
+        for i in range(offsets[event], offsets[event + 1]):
+            target = targets[i]
+            if target >= 0:
+                out[position] = target
+                position += 1
+                continue
+            entry = -1 - target
+            if holds[asked]:
+                own = slot[entry]
+                if own < 0 or seen[own] != event:
+                    out[position] = profile[entry]
+                    position += 1
+                    if own >= 0:
+                        seen[own] = event
+            asked += 1
+    final[len(offsets) - 1] = position
+    return position
+
+
+def finish_one(targets: Ints, conditions: Conditions, tests: Tests, record: Record) -> list[int]:
+    """The profiles of one event."""
+    found: list[int] = []
+    seen: set[int] = set()
+    for target in targets.tolist():
+        if target >= 0:
+            found.append(target)
+            continue
+        profile, slot = int(conditions.profile[-1 - target]), int(conditions.slot[-1 - target])
+        numbers = conditions.test[conditions.test_start[-1 - target] : conditions.test_start[-target]]
+        if slot in seen or not all(tests.test(number)(record) for number in numbers.tolist()):
+            continue
+        found.append(profile)
+        if slot >= 0:
+            seen.add(slot)
+    return found

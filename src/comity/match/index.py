@@ -1,0 +1,162 @@
+"""The index over many profiles: which of them match each event of an Arrow batch, or one event."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from comity.event.kinds import Kind
+from comity.event.types import AttributeType
+from comity.expression.evaluate import Record
+from comity.expression.tree import Expression
+from comity.match.buckets import NEVER
+from comity.match.channels import Ints, Path
+from comity.match.columns import column_at
+from comity.match.finish import Conditions, finish, finish_one, targets_of
+from comity.match.postings import Postings, build_postings
+from comity.match.predicates import read_predicates
+from comity.match.ranks import Ranking
+from comity.match.residual import BatchRows, Tests, declared_kind
+from comity.match.selectivity import Sample
+from comity.match.workspace import Workspace
+
+_TIMES = (Kind.TIMESTAMP, Kind.DURATION)
+
+
+class Matches(NamedTuple):
+    """The profiles of event e are `ids[offsets[e]:offsets[e + 1]]`, each once, in no particular order."""
+
+    offsets: npt.NDArray[np.int64]
+    ids: Ints
+
+    def of(self, event: int) -> list[int]:
+        """The profiles of one event, in ascending order."""
+        found: list[int] = np.sort(self.ids[self.offsets[event] : self.offsets[event + 1]]).tolist()
+        return found
+
+
+@dataclass(slots=True)
+class ProfileIndex:
+    """Many bound filters, ready to be matched; a profile is named by its position, or by the id given for it.
+
+    The columns of a batch are named by the dotted paths of attributes (`heat`, `device.serial`, `event.type`); a null is a missing value.
+
+    >>> from comity.expression.bind import bind_text
+    >>> from comity.expression.scope import Scope
+    >>> texts = ["heat > 40", "heat > 20 and room = 'attic'", "not exists heat or room ends with 'ic'"]
+    >>> index = ProfileIndex.build([bind_text(text, Scope()) for text in texts])
+    >>> batch = pa.RecordBatch.from_pydict({"heat": [50.0, 30.0, None], "room": ["cellar", "attic", None]})
+    >>> matches = index.match(batch)
+    >>> [matches.of(event) for event in range(3)]
+    [[0], [1, 2], [2]]
+    """
+
+    rankings: list[Ranking]
+    postings: Postings
+    conditions: Conditions
+    tests: Tests
+    declared: Mapping[Path, AttributeType] = field(default_factory=dict)
+    _records: tuple[Ints, Ints] | None = None
+    _local: threading.local = field(default_factory=threading.local)
+
+    @classmethod
+    def build(
+        cls,
+        profiles: Sequence[Expression],
+        attributes: Mapping[Path, AttributeType] | None = None,
+        sample: pa.RecordBatch | None = None,
+        *,
+        ids: Sequence[int] | Ints | None = None,
+    ) -> ProfileIndex:
+        """The index over bound filters.
+
+        `attributes` declares the kinds of attributes that have one (the envelope's are known). A `sample` of events makes matching faster,
+        never different. `ids` are the numbers to report, not below zero, instead of the positions.
+        """
+        table = read_predicates(profiles, attributes)
+        rankings = [Ranking(layout) for layout in table.layouts]
+        numbers = np.arange(len(profiles), dtype=np.int32) if ids is None else np.asarray(ids, np.int32)
+        targets, conditions = targets_of(table, numbers)
+        ranks = None if sample is None else rank_batch(rankings, sample, attributes or {})
+        sizes = [ranking.size for ranking in rankings]
+        postings = build_postings(table, targets, Sample(sizes, ranks))
+        return cls(rankings, postings, conditions, Tests(table.tests), attributes or {})
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the index, in bytes, without the tests."""
+        rankings = sum(ranking.nbytes for ranking in self.rankings)
+        return self.postings.nbytes + self.conditions.nbytes + rankings
+
+    def match(self, batch: pa.RecordBatch) -> Matches:
+        """The profiles that match each event of a batch."""
+        return self.match_ranks(rank_batch(self.rankings, batch, self.declared), batch)
+
+    def match_ranks(self, ranks: Ints, batch: pa.RecordBatch) -> Matches:
+        """The same for a batch whose ranks are known."""
+        offsets, targets = self._workspace().match(self.postings, ranks)
+        rows: list[BatchRows] = []
+
+        def batch_rows() -> BatchRows:
+            if not rows:
+                rows.append(BatchRows(batch, self.declared))
+            return rows[0]
+
+        return Matches(*finish(offsets, targets, self.conditions, self.tests, batch_rows))
+
+    def match_one(self, record: Record) -> list[int]:
+        """The profiles that match one event; the way for a broker, without Arrow."""
+        get = record.get
+        ranks = np.array([[ranking.of_value(get(ranking.path) if ranking.path else None)] for ranking in self.rankings], np.int32)
+        _, targets = self._workspace().match(self.postings, ranks)
+        return finish_one(targets, self.conditions, self.tests, record)
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Makes profiles match nothing from now on; matches that are running may still report them."""
+        for number in ids:
+            for records in self._records_of(number):
+                self.postings.atoms0[records] = NEVER
+
+    def _records_of(self, number: int) -> list[Ints]:
+        """The records of a profile."""
+        if self._records is None:
+            target = self.postings.target[: self.postings.record_count]
+            owner = np.where(target >= 0, target, 0)
+            behind = target < 0
+            if behind.any():
+                owner[behind] = self.conditions.profile[-1 - target[behind]]
+            order = np.argsort(owner, kind="stable").astype(np.int32)
+            self._records = owner[order], order
+        owners, order = self._records
+        begin, end = np.searchsorted(owners, [number, number + 1])
+        return [order[begin:end]]
+
+    def _workspace(self) -> Workspace:
+        found: Workspace | None = getattr(self._local, "workspace", None)
+        if found is None:
+            found = self._local.workspace = Workspace(len(self.rankings))
+        return found
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.rankings, self.postings, self.conditions, self.tests, self.declared
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+
+def rank_batch(rankings: list[Ranking], batch: pa.RecordBatch, declared: Mapping[Path, AttributeType]) -> Ints:
+    """The ranks of a batch, by channel, then event."""
+    ranks = np.empty((len(rankings), batch.num_rows), np.int32)
+    for ranking, out in zip(rankings, ranks, strict=True):
+        if not ranking.path:
+            ranking.of_column(None, out)
+            continue
+        is_time = declared_kind(ranking.path, declared) in _TIMES
+        ranking.of_column(column_at(batch, ranking.path), out, is_time)
+    return ranks

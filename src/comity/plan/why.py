@@ -1,0 +1,101 @@
+"""Why one event is delivered to a profile, or is not: clause by clause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from comity.event.event import Event
+from comity.event.jsonlines import Rejected
+from comity.event.validate import Fault
+from comity.expression.evaluate import Record, evaluate, holds
+from comity.expression.render import render, render_path
+from comity.expression.tree import And, Attribute, Exists, Expression, Not, Or, walk
+from comity.plan.explain import explain
+from comity.plan.stages import Delivery, Plan, Route
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a filter, whether it holds, the values that it saw, and its own parts."""
+
+    text: str
+    holds: bool
+    values: dict[str, Any] = field(default_factory=dict)
+    parts: tuple[Clause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of the event to the profile, as far as it came."""
+
+    contract: str | None
+    met_as: Event | None
+    clause: Clause | None
+    delivered: Event | None
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """The answer: every way, and what ended the ones that lead nowhere."""
+
+    profile: str
+    event: Event | Rejected
+    ways: tuple[Way, ...]
+
+    @property
+    def delivered(self) -> bool:
+        return any(way.delivered is not None for way in self.ways)
+
+
+def why(plan: Plan, profile: str, event: Event | Rejected) -> Reasons:
+    """The reasons for delivering, or not delivering, an event to a profile."""
+    routes = explain(plan, profile).routes
+    if isinstance(event, Rejected):
+        return Reasons(profile, event, ())
+    fitting = [route for route in routes if route.source.qualified_name == event.type]
+    return Reasons(
+        profile, event, tuple(_way(route, delivery, event) for route in fitting for delivery in route.deliveries)
+    )
+
+
+def _way(route: Route, delivery: Delivery, event: Event) -> Way:
+    met = route.mediate.apply(event) if route.mediate else event
+    if isinstance(met, list):
+        return Way(route.contract, None, None, None, tuple(met))
+    clause = explain_clause(delivery.condition, met)
+    if not clause.holds:
+        return Way(route.contract, met, clause, None)
+    seen = delivery.observe.apply(met) if delivery.observe else met
+    if isinstance(seen, list):
+        return Way(route.contract, met, clause, None, tuple(seen))
+    return Way(route.contract, met, clause, seen)
+
+
+def explain_clause(node: Expression, record: Record) -> Clause:
+    """The truth of a filter on an event, down to its atoms and the values they saw.
+
+    >>> from comity.expression.parse import parse
+    >>> explain_clause(parse("x > 5"), Event("1", "/a", "T", data={"x": 3})).values
+    {'x': 3}
+    """
+    if isinstance(node, And | Or | Not):
+        inner = (node.item,) if isinstance(node, Not) else node.items
+        return Clause(render(node), holds(node, record), parts=tuple(explain_clause(part, record) for part in inner))
+    paths = dict.fromkeys(part.path for part in walk(node) if isinstance(part, Attribute))
+    values = {render_path(path): record.get(path) for path in paths}
+    for side in (getattr(node, name, None) for name in ("left", "right", "operand")):
+        if (
+            side is not None
+            and not isinstance(node, Exists)
+            and attributes_in(side)
+            and not isinstance(side, Attribute)
+        ):
+            values[render(side)] = evaluate(side, record)
+    return Clause(render(node), holds(node, record), values)
+
+
+def attributes_in(node: Expression) -> bool:
+    """Whether the expression reads anything of the event."""
+    return any(isinstance(part, Attribute) for part in walk(node))
