@@ -1,7 +1,7 @@
 """Writes the parts of the reference that come from the code, or says that they no longer fit it.
 
-`python docs/generate.py` writes them, `python docs/generate.py --check` leaves with 1 if a page is stale. A page is made as
-a whole (`cli.md`, `limits.md`, `errors.md`) or between two marks in a page that people write (`expressions.md`).
+`python docs/generate.py` writes them, `python docs/generate.py --check` leaves with 1 if a page is stale. A page is
+made as a whole (`cli.md`, `limits.md`, `errors.md`, `python.md`) or between two marks in a page that people write.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import typer
+import yaml
 
 import comity
 from comity.cli.main import app
@@ -33,6 +35,12 @@ _MADE = "<!-- Made by docs/generate.py from {source}: change that, and run `pyth
 
 # The command line
 
+_CLI_TEXT = """\
+Results go to standard output or to the files that you name, messages to standard error. Exit codes: 0 all went well,
+1 it failed, 2 the input is wrong, 70 a bug in Comity, 130 interrupted. `--format json` gives results and errors as
+JSON; the shape of an error is on the page of [error codes](errors.md).
+"""
+
 
 def cli_page() -> str:
     """Every command with its arguments and options."""
@@ -41,9 +49,7 @@ def cli_page() -> str:
         "# Command line\n",
         _MADE.format(source="src/comity/cli"),
         f"{root.help}\n",
-        "Results go to standard output or to the files that you name, messages to standard error. Exit codes: 0 all went"
-        " well, 1 it failed, 2 the input is wrong, 70 a bug in Comity, 130 interrupted. `--format json` gives results"
-        " and errors as JSON; the shape of an error is on the page of [error codes](errors.md).\n",
+        _CLI_TEXT,
         "## Options of every call\n",
         _options(root),
     ]
@@ -101,6 +107,12 @@ def _cell(text: str) -> str:
 
 # Limits
 
+_LIMITS_TEXT = """\
+Everything that could grow without end has a bound, and every bound is here. What is beyond one is refused or rejected
+with a clear reason; nothing is cut silently. [Set limits](../how-to/set-limits.md) shows how. A value is a whole number
+above zero. In Python, `comity.limits.limited(name=value)` sets it for a `with` block.
+"""
+
 
 def limits_page() -> str:
     """Every bound with its default and its variable."""
@@ -112,13 +124,11 @@ def limits_page() -> str:
         [
             "# Limits\n",
             _MADE.format(source="src/comity/limits.py"),
-            "Everything that could grow without end has a bound, and every bound is here. What is beyond one is refused or"
-            " rejected with a clear reason; nothing is cut silently. [Set limits](../how-to/set-limits.md) shows how.\n",
+            _LIMITS_TEXT,
             "| name | default | what it bounds | environment variable |",
             "|---|---|---|---|",
             *rows,
             "",
-            "A value is a whole number above zero. In Python, `comity.limits.limited(name=value)` sets it for a `with` block.\n",
         ]
     )
 
@@ -128,7 +138,7 @@ def _attribute_docs(path: Path, class_name: str) -> dict[str, str]:
     module = ast.parse(path.read_text(encoding="utf-8"))
     body = next(one.body for one in module.body if isinstance(one, ast.ClassDef) and one.name == class_name)
     found: dict[str, str] = {}
-    for attribute, text in zip(body, body[1:], strict=False):
+    for attribute, text in pairwise(body):
         if isinstance(attribute, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
             found[ast.unparse(attribute.target)] = _cell(str(text.value.value))
     return found
@@ -136,6 +146,18 @@ def _attribute_docs(path: Path, class_name: str) -> dict[str, str]:
 
 # Error codes
 
+_ERRORS_TEXT = """\
+An error has a code for programs, and a message, a place and often a hint for people. On the command line an error is
+printed as `place: message [code]`; with `--format json` errors are
+`{"errors": [{"code": …, "message": …, "file": …, "line": …, "column": …, "path": …, "hint": …}]}`, keys without a value
+left out. In Python, `Misuse` (mend the input), `Retryable` (try again) and `Permanent` (neither helps) are the three
+branches of `ComityError`, and `Faults` is a `Misuse` that holds several.
+"""
+_RECORDS_TEXT = """\
+A record that is no event, or does not fit its type, is rejected alone; the records beside it go on. It is kept as
+`{"file": …, "line": …, "raw": …, "faults": [{"path": …, "value": …, "reason": …, "code": …}]}` with every fault that it
+has (the first 100).
+"""
 _CODE_AT = {"Fault": 3, "fault": 3, "_UnfitError": 1, "_fault": 2}
 """Where the code stands among the positional arguments of the functions that take one."""
 
@@ -166,32 +188,60 @@ def _codes(call: ast.Call) -> Iterator[str]:
 
 def errors_page() -> str:
     """Every code with its meaning."""
-    from error_meanings import ERRORS, RECORD_FAULTS
+    meanings = error_meanings()
+    parts = [
+        "# Error codes\n",
+        _MADE.format(source="the codes in src/comity and docs/error_meanings.yaml"),
+        _ERRORS_TEXT,
+        "## Errors\n",
+        *_code_table(meanings["errors"]),
+        "## Reasons of rejected records\n",
+        _RECORDS_TEXT,
+        *_code_table(meanings["records"]),
+    ]
+    return "\n".join(parts)
 
-    return "\n".join(
-        [
-            "# Error codes\n",
-            _MADE.format(source="the codes in src/comity and docs/error_meanings.py"),
-            "An error has a code for programs, and a message, a place and often a hint for people. On the command line an error"
-            " is printed as `place: message [code]`; with `--format json` as `{\"errors\": [{\"code\": …, \"message\": …,"
-            ' "file": …, "line": …, "column": …, "path": …, "hint": …}]}`, keys without a value left out.'
-            " In Python, `Misuse` (mend the input), `Retryable` (try again) and `Permanent` (neither helps) are the three"
-            " branches of `ComityError`, and `Faults` is a `Misuse` that holds several.\n",
-            "## Errors\n",
-            *_code_table(ERRORS),
-            "## Reasons of rejected records\n",
-            "A record that is no event, or does not fit its type, is rejected alone; the records beside it go on. A rejected"
-            " record is kept as `{\"file\": …, \"line\": …, \"raw\": …, \"faults\": [{\"path\": …, \"value\": …,"
-            ' "reason": …, "code": …}]}` with every fault that it has (the first 100).\n',
-            *_code_table(RECORD_FAULTS),
-        ]
-    )
+
+def error_meanings() -> dict[str, Any]:
+    """What the codes mean: `errors` and `records` by code; `computed` are those that no constant spells."""
+    return dict(yaml.safe_load((DOCS / "error_meanings.yaml").read_text(encoding="utf-8")))
 
 
 def _code_table(meanings: dict[str, str]) -> Iterator[str]:
     yield "| code | meaning, and what to do |\n|---|---|"
     yield from (f"| `{code}` | {meanings[code]} |" for code in sorted(meanings))
     yield ""
+
+
+# Python
+
+
+def python_page() -> str:
+    """Every public name with what it is."""
+    rows = [f"| `{name}` | {_cell(_first_sentence(getattr(comity, name)))} |" for name in sorted(comity.__all__)]
+    return "\n".join(
+        [
+            "# Python\n",
+            _MADE.format(source="src/comity/__init__.py"),
+            _PYTHON_TEXT,
+            "| name | |",
+            "|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+_PYTHON_TEXT = """\
+`from comity import Filter, …`. These names are stable; each has a docstring with an example. Beside them,
+`comity.federation.load` reads a federation, `comity.plan.compile_plan` makes a plan of it, and `comity.engine.run` runs
+the plan in this process; `comity.pipeline.run.run_on_spark` runs it on Spark.
+"""
+
+
+def _first_sentence(thing: Any) -> str:
+    paragraph = (thing.__doc__ or "").strip().split("\n\n")[0]
+    return " ".join(paragraph.split())
 
 
 # The expression language
@@ -234,6 +284,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "cli.md": cli_page,
     REFERENCE / "limits.md": limits_page,
     REFERENCE / "errors.md": errors_page,
+    REFERENCE / "python.md": python_page,
 }
 PARTS: dict[Path, dict[str, Callable[[], str]]] = {
     REFERENCE / "expressions.md": {
@@ -261,9 +312,7 @@ def wanted(path: Path) -> str:
 
 def stale() -> list[Path]:
     """The pages that no longer fit the code."""
-    return [
-        path for path in (*PAGES, *PARTS) if not path.exists() or path.read_text(encoding="utf-8") != wanted(path)
-    ]
+    return [path for path in (*PAGES, *PARTS) if not path.exists() or path.read_text(encoding="utf-8") != wanted(path)]
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,9 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 _BLOCK = re.compile(
-    r"(?:^<!-- file: (?P<file>\S+) -->\n)?^(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=fence)$", re.M | re.S
+    r"(?:^<!-- file: (?P<file>\S+) -->\n)?"
+    r"^(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=fence)$",
+    re.M | re.S,
 )
 _SHELL = ("cat", "cp", "head", "ls", "mkdir", "sed", "sort", "wc")
 """Programs that examples may call beside comity."""
@@ -129,10 +131,8 @@ def _comity(arguments: list[str]) -> str:
     streams = [io.TextIOWrapper(said, encoding="utf-8", write_through=True) for _ in range(2)]
 
     def call() -> None:
-        try:
+        with suppress(SystemExit):
             run(arguments)
-        except SystemExit:
-            pass
 
     # Settings of the environment are read once in a context, so each call has its own.
     with redirect_stdout(streams[0]), redirect_stderr(streams[1]):

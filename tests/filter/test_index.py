@@ -17,7 +17,7 @@ from comity.expression.scope import Scope
 from comity.expression.tree import Expression, Not, conjunction
 from comity.filter.formula import formula
 from comity.filter.index import FilterSet
-from comity.filter.index_columns import Line
+from comity.filter.index_line import Line
 from comity.filter.search import NeedsSolver, search
 from comity.filter.solver import solve
 from comity.filter.space import Space, spaces

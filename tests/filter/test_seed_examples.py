@@ -1,19 +1,21 @@
-"""The worked examples and tables of the two papers that the filter algebra follows, with the answers that the definitions give.
+"""The examples and tables of the two papers that the filter algebra follows, with the answers of the definitions.
 
-[0] is the paper on filters over semistructured data (satisfiability by DNF, Tables 1 to 3), [1] the one on covering and merging of
-conjunctive filters (Figure 2, Propositions 1 to 4). Where the definitions give another answer than the print, the test says so:
+[0] is the paper on filters over semistructured data (satisfiability by DNF, Tables 1 to 3), [1] the one on covering
+and merging of conjunctive filters (Figure 2, Propositions 1 to 4). Where the definitions give another answer than the
+print, the test says so:
 
-- [0], example of satisfiability, step 1: `not (Odometer < 800)` is printed as `not Odometer > 800`, and step 2 makes `<= 800` of it; it is
-  `>= 800`. So the first term is satisfiable, and the filter is identical to `Odometer > 2000`; the printed DNF also asks for a failed engine.
+- [0], example of satisfiability, step 1: `not (Odometer < 800)` is printed as `not Odometer > 800`, and step 2 makes
+  `<= 800` of it; it is `>= 800`. So the first term is satisfiable, and the filter is identical to `Odometer > 2000`;
+  the printed DNF also asks for a failed engine.
 - [0], steps of overlapping, step 2: "if it is not, then F1 and F2 overlap" is the wrong way round.
 - [0], Table 2 holds for present values only: an event without the attribute matches `not (v < c)` but not `v >= c`.
-- [0], Table 3 is right in all 36 cells for dense, unbounded numbers, and not for: integers (`v < c1` with `v > c2` needs two steps between
-  the constants), values with a least or greatest one (`v < c` is no T for the least string), strings (nothing lies between 'a' and 'a\\0'), bools
-  (`v != true` with `v != false`).
+- [0], Table 3 is right in all 36 cells for dense, unbounded numbers, not for integers (`v < c1` with `v > c2` needs
+  two steps between the constants), values with a least or greatest one (`v < c` is no T for the least string), strings
+  (nothing lies between 'a' and 'a\\0'), bools (`v != true` with `v != false`).
 - [0], step 4: testing pairs is not enough for three constraints: `v >= 1`, `v <= 1`, `v != 1`.
 - [0], identity: an attribute that only one filter names does not make the filters different.
-- [1], Propositions 2 and 3 need that no constraint is idle: `exists x` on a mandatory attribute is covered by every filter.
-- [1], `P1 and x = 5` with `P1 and x != 5` do not merge into `P1` but into `P1 and exists x` (see test_seed_merging.py).
+- [1], Propositions 2 and 3 need that no constraint is idle: `exists x` on a mandatory attribute covers every filter.
+- [1], `P1 and x = 5` with `P1 and x != 5` merge into `P1 and exists x`, not into `P1` (see test_seed_merging.py).
 """
 
 from __future__ import annotations
@@ -124,7 +126,8 @@ def test_table_2_holds_for_present_values_only(symbol: str) -> None:
     assert answer("identical", f"not (must {symbol} 1)", f"must {OPPOSITE[symbol]} 1")
 
 
-T, LESS, MORE, AT_MOST, AT_LEAST, EQUAL, OTHER = "T", "c2 < c1", "c2 > c1", "c2 <= c1", "c2 >= c1", "c1 = c2", "c1 != c2"
+T, EQUAL, OTHER = "T", "c1 = c2", "c1 != c2"
+LESS, MORE, AT_MOST, AT_LEAST = "c2 < c1", "c2 > c1", "c2 <= c1", "c2 >= c1"
 SYMBOLS = ["<", "<=", "=", ">", ">=", "!="]
 TABLE_3 = {
     "<": [T, T, LESS, LESS, LESS, T],
@@ -134,7 +137,15 @@ TABLE_3 = {
     ">=": [MORE, AT_LEAST, AT_LEAST, T, T, T],
     "!=": [T, T, OTHER, T, T, T],
 }
-CELLS = {T: (1, 1, 1), LESS: (1, 0, 0), MORE: (0, 0, 1), AT_MOST: (1, 1, 0), AT_LEAST: (0, 1, 1), EQUAL: (0, 1, 0), OTHER: (1, 0, 1)}
+CELLS = {
+    T: (True, True, True),
+    LESS: (True, False, False),
+    MORE: (False, False, True),
+    AT_MOST: (True, True, False),
+    AT_LEAST: (False, True, True),
+    EQUAL: (False, True, False),
+    OTHER: (True, False, True),
+}
 """Whether the condition holds when c2 is below, at, and above c1."""
 
 
@@ -143,11 +154,12 @@ def table_3(name: str, below: str, middle: str, above: str) -> Iterator[tuple[st
     for (row, conditions), order in itertools.product(TABLE_3.items(), range(3)):
         for column, condition in zip(SYMBOLS, conditions, strict=True):
             found = is_satisfiable(f"{name} {row} {middle} and {name} {column} {(below, middle, above)[order]}")
-            yield row, column, bool(CELLS[condition][order]), found
+            yield row, column, CELLS[condition][order], found
 
 
 def wrong_cells(name: str, below: str, middle: str, above: str) -> set[tuple[str, str]]:
-    return {(row, column) for row, column, printed, found in table_3(name, below, middle, above) if printed is not found}
+    cells = table_3(name, below, middle, above)
+    return {(row, column) for row, column, printed, found in cells if printed is not found}
 
 
 def test_table_3_is_right_for_dense_numbers() -> None:
@@ -272,7 +284,7 @@ conjunctions = st.lists(st.sampled_from(sorted(TESTS)), min_size=1, unique=True)
 @settings(max_examples=150, deadline=None)
 @given(conjunctions, conjunctions)
 def test_conjunctive_filters_relate_as_their_constraints_do(left: dict[str, str], right: dict[str, str]) -> None:
-    """Corollary 1 and Propositions 3 and 4: with at most one constraint on each attribute, none of them empty or idle."""
+    """Corollary 1, Propositions 3 and 4: at most one constraint on each attribute, none of them empty or idle."""
     scope = Scope()
     first = {name: bind_text(text, scope) for name, text in left.items()}
     second = {name: bind_text(text, scope) for name, text in right.items()}

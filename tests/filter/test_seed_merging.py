@@ -1,4 +1,4 @@
-"""The merging examples of the paper on covering and merging ([1], section 3.6), and the law that a merger is the union."""
+"""The merging examples of the paper on covering and merging (section 3.6), and the law that a merger is the union."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from comity.expression.scope import Scope
 from comity.expression.tree import And, Not, Or
 from comity.filter.merge import merge
 from comity.filter.relations import covers, identical
-from comity.testing.filters import BruteForce, open_filters, open_scope, typed_filters, typed_scope
+from comity.testing.brute_force import BruteForce
+from comity.testing.filters import open_filters, open_scope, typed_filters, typed_scope
 
 PAIRS = 5_000 if os.environ.get("COMITY_PROFILE") == "nightly" else 150
 INT, FLOAT, STRING = (AttributeType(kind, optional=True) for kind in (Kind.INT, Kind.FLOAT, Kind.STRING))
@@ -54,7 +55,7 @@ def test_perfect_merging(left: str, right: str, merged: str) -> None:
 
 
 def test_a_constraint_and_its_opposite_do_not_merge_away() -> None:
-    """[1] merges `P1 and P2` with `P1 and not P2` into `P1`; for `x = 5` and `x != 5` that lets in events without x."""
+    """The paper merges `P1 and P2` with `P1 and not P2` into `P1`; for `x != 5` that lets in events without x."""
     found = merge(bind_text("s = 'a' and x = 5", SCOPE), bind_text("s = 'a' and x != 5", SCOPE), SCOPE)
     assert identical(found, bind_text("s = 'a' and exists x", SCOPE), SCOPE)
     assert covers(found, bind_text("s = 'a'", SCOPE), SCOPE).value is False

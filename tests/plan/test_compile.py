@@ -30,7 +30,7 @@ def test_compile_plan_puts_profiles_into_the_terms_of_the_contract() -> None:
     route = next(route for route in plan.routes if route.contract == "fire")
     conditions = {one.profile: render(one.condition) for one in route.deliveries}
     assert conditions["main_street"] == "street + ', ' + city like '% Main Street, %'"
-    assert conditions["serious_fires"] == "temperature + -273.15 > 60 and level >= 2"
+    assert conditions["serious_fires"] == "temperature - 273.15 > 60 and level >= 2"
 
 
 def test_compile_plan_follows_subtypes_and_contract_types(tmp_path: Path) -> None:

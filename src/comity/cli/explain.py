@@ -42,7 +42,10 @@ def explain(
     ] = None,
     format: Annotated[Shape, typer.Option(help="A tree, JSON, or a Mermaid graph.")] = Shape.TREE,
 ) -> None:
-    """Show what runs where: per source what is asked of it, what is filtered here, which mapping applies, who gets it."""
+    """Show what runs where.
+
+    Per source what is asked of it, what is filtered here, which mapping applies, and who gets the events.
+    """
     from comity.federation import load
     from comity.plan import compile_plan
     from comity.plan.explain import explain as explain_plan

@@ -36,11 +36,16 @@ def _empty(out: Path, overwrite: bool) -> None:
     if not overwrite:
         hint = "choose another folder, or pass --overwrite"
         raise Misuse("the folder for results is not empty", code="not-empty", place=Place(str(out)), hint=hint)
-    foreign = [path for path in out.rglob("*") if path.is_file() and not path.name.startswith(("part-", ".", "_"))]
+    foreign = [path for path in out.rglob("*") if path.is_file() and not _is_result(path, out)]
     if foreign:
         place = Place(str(foreign[0]))
         raise Misuse("this file is no result of a run, the folder is left alone", code="foreign-file", place=place)
     shutil.rmtree(out)
+
+
+def _is_result(path: Path, out: Path) -> bool:
+    inside = path.relative_to(out).parts
+    return path.name.startswith(("part-", "batch-")) or any(name.startswith(".") for name in inside)
 
 
 def publish_parts(out: Path, names: Iterable[str]) -> None:
@@ -51,6 +56,18 @@ def publish_parts(out: Path, names: Iterable[str]) -> None:
         target.mkdir(parents=True, exist_ok=True)
         for number, part in enumerate(sorted((staging / f"to={name}").glob("part-*"))):
             part.rename(target / f"part-{number:05d}.jsonl")
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def publish_batch(staging: Path, out: Path, number: int, names: Iterable[str]) -> None:
+    """Move the parts of a batch to `NAME/batch-00000007-00000.jsonl` and so on, in place of an earlier attempt at it."""
+    for name in names:
+        target = out / name
+        target.mkdir(parents=True, exist_ok=True)
+        for stale in target.glob(f"batch-{number:08d}-*.jsonl"):
+            stale.unlink()
+        for at, part in enumerate(sorted((staging / f"to={name}").glob("part-*"))):
+            part.rename(target / f"batch-{number:08d}-{at:05d}.jsonl")
     shutil.rmtree(staging, ignore_errors=True)
 
 

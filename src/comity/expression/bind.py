@@ -242,7 +242,8 @@ def _arithmetic(symbol: str, left: Bound, right: Bound, scope: Scope) -> Bound:
         kind for one in first.kinds for other in second.kinds if (kind := _result_kind(symbol, one, other))
     )
     described = f"{_described(first)} {symbol} {_described(second)} has no meaning"
-    return Bound(Arithmetic(symbol, first.node, second.node), _required(first, kinds, described), unit)
+    blamed = second if first.is_constant else first
+    return Bound(Arithmetic(symbol, first.node, second.node), _required(blamed, kinds, described), unit)
 
 
 def _as_difference(bound: Bound) -> Bound:
@@ -358,15 +359,21 @@ def _settled_quantity(quantity: Quantity, unit: str | None) -> Bound:
 
 
 def _converted(node: Expression, change: units.Conversion) -> Expression:
-    """The conversion as arithmetic; its offset first where that is exact: (x - 32) * 5 / 9 turns 86 degF into 30 degC."""
+    """The conversion as arithmetic; its offset first where that is exact: (x - 32) * 5 / 9 makes 86 degF 30 degC."""
     before = change.offset / change.factor
     offset_first = float(before) == before and float(change.offset) != change.offset
-    scaled = Arithmetic("+", node, _number(before)) if offset_first else node
+    scaled = _shifted(node, before) if offset_first else node
     if change.factor.numerator != 1:
         scaled = Arithmetic("*", scaled, _number(Fraction(change.factor.numerator)))
     if change.factor.denominator != 1:
         scaled = Arithmetic("/", scaled, _number(Fraction(change.factor.denominator)))
-    return scaled if offset_first or not change.offset else Arithmetic("+", scaled, _number(change.offset))
+    return scaled if offset_first else _shifted(scaled, change.offset)
+
+
+def _shifted(node: Expression, offset: Fraction) -> Expression:
+    if not offset:
+        return node
+    return Arithmetic("+" if offset > 0 else "-", node, _number(abs(offset)))
 
 
 def _number(exact: Fraction) -> Literal:

@@ -37,12 +37,17 @@ _RESERVED = ("rejected",)
 def load(directory: str | Path) -> Federation:
     """The federation in a directory; raises `Faults` with everything that is wrong in any of its files."""
     root = Path(directory)
+    return load_files(federation_files(root), name=root.resolve().name)
+
+
+def federation_files(root: Path) -> list[Path]:
+    """The files that make up the federation of a directory."""
     if not root.is_dir():
         raise Misuse("this is not a directory", code="no-such-directory", place=Place(str(root)))
     paths = sorted(path for path in root.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
     if not paths:
         raise Misuse("there is no YAML file in it", code="no-federation-files", place=Place(str(root)))
-    return load_files(paths, name=root.resolve().name)
+    return paths
 
 
 def load_files(paths: list[Path], *, name: str) -> Federation:

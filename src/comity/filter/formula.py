@@ -64,6 +64,15 @@ class Same:
 
 
 @dataclass(frozen=True, slots=True)
+class Less:
+    """One string comes before another (or, not `holds`, does not); both are strings by what stands beside it."""
+
+    left: Path
+    right: Path
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Opaque:
     """An atom whose truth cannot be told from sets of values."""
 
@@ -81,7 +90,7 @@ class Any:
     items: tuple[Formula, ...]
 
 
-Formula = bool | Member | Linear | Same | Opaque | All | Any
+Formula = bool | Member | Linear | Same | Less | Opaque | All | Any
 
 
 def formula(node: Expression, space: Space, positive: bool = True) -> Formula:
@@ -307,14 +316,9 @@ def _relation_in(name: str, symbol: str, left: Path, right: Path, space: Space) 
 
 
 def _string_order(symbol: str, left: Path, right: Path) -> Formula:
-    """Order between two strings is not decided, but recognised again: every such test is written with `<`, names in
-    order.
-    """
-    if left > right:
-        symbol, left, right = MIRRORED[symbol], right, left
-    less = Opaque(Compare("<", Attribute(left), Attribute(right)), True)
-    more = Opaque(Compare("<", Attribute(right), Attribute(left)), True)
-    return {"<": less, ">": more, ">=": negation(less), "<=": negation(more)}[symbol]
+    if symbol in (">", "<="):
+        left, right = right, left
+    return Less(left, right, symbol in ("<", ">"))
 
 
 def _related(relation: Linear, space: Space, positive: bool) -> Formula:
@@ -339,6 +343,8 @@ def negation(item: Formula) -> Formula:
             return item.negated()
         case Same(left, right, equal):
             return Same(left, right, not equal)
+        case Less(left, right, less):
+            return Less(left, right, not less)
         case Opaque(atom, positive):
             return Opaque(atom, not positive)
         case bool():

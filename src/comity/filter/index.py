@@ -104,29 +104,29 @@ class FilterSet:
         if self._alive.size - len(self._slots) > max(_FEW_DEAD, len(self._slots)):
             self._compact()
 
-    def covering(self, tree: Expression) -> Found:
+    def covering(self, tree: Expression) -> Set[Any]:
         """The keys of the filters that match whatever this one matches."""
         return self._in_every_space(tree, lambda part, shape: part.covering(tree, shape, self._alive.view))
 
-    def covered_by(self, tree: Expression) -> Found:
+    def covered_by(self, tree: Expression) -> Set[Any]:
         """The keys of the filters that match nothing but what this one matches."""
         return self._in_every_space(tree, lambda part, shape: part.covered_by(tree, shape, self._alive.view))
 
-    def overlapping(self, tree: Expression) -> Found:
+    def overlapping(self, tree: Expression) -> Set[Any]:
         """The keys of the filters of which some event may match both."""
         found = np.zeros(self._alive.size, np.bool_)
         for part in self._parts:
             found |= part.overlapping(tree, shape_of(tree, part.space), self._alive.view)
         return self._named(np.flatnonzero(found))
 
-    def _in_every_space(self, tree: Expression, ask: Callable[[SpaceIndex, Shape], Slots]) -> Found:
+    def _in_every_space(self, tree: Expression, ask: Callable[[SpaceIndex, Shape], Slots]) -> Set[Any]:
         found: Slots | None = None
         for part in self._parts:
             these = ask(part, shape_of(tree, part.space))
             found = these if found is None else np.intersect1d(found, these, assume_unique=True)
         return self._named(np.flatnonzero(self._alive.view) if found is None else found)
 
-    def _named(self, slots: Slots) -> Found:
+    def _named(self, slots: Slots) -> Set[Any]:
         return Found(self._keys.view, slots)
 
     def _put(self, key: Hashable, tree: Expression, shapes: Iterable[Shape]) -> None:

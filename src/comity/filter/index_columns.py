@@ -1,15 +1,10 @@
 """One attribute of very many filters: its distinct sets as intervals on one line, compared all at once.
 
-All that an attribute can hold lies on one line, class beside class. A set of values is a few intervals of it. Every end
-of an interval gets a whole number, in the order of the line, and between any two of these there is room for an end that
-a query brings. So the numbers decide exactly, whatever the ends are: floats, long integers, strings. Only sets that
-take an automaton are tested one by one.
+Only sets that take an automaton are tested one by one.
 """
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -19,21 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from comity.filter.index_line import NUMBER_CLASSES, End, Line, line_ends
 from comity.filter.sets.automaton import TooLarge
 from comity.filter.sets.values import ValueSet
 
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
 """Filters by their place in the index."""
-End = tuple[Any, ...]
-"""Of an interval: the place of its class on the line, and within a class the cut."""
 Spans = list[tuple[int, int]]
 """Intervals by the numbers of their ends."""
 
-_MISSING, _OTHER, _FALSE, _TRUE, _NUMBERS, _TIMESTAMPS, _DURATIONS, _STRINGS, _END = range(9)
-_NUMBER_CLASSES = ((_NUMBERS, "numbers"), (_TIMESTAMPS, "timestamps"), (_DURATIONS, "durations"))
-ROOM = 1 << 62
-"""The number of the last end of a line; the first one has 0."""
 _EXACT_TESTS_KEPT = 1 << 16
 
 HAS_OTHER, HAS_MORE = 1, 2
@@ -66,48 +56,6 @@ class Growing:
     def view(self) -> NDArray[Any]:
         """What it holds; writing there changes it."""
         return self._data[: self.size]
-
-
-class Line:
-    """The ends of intervals in their order, each with an even number that keeps this order.
-
-    >>> line = Line()
-    >>> low, high = line.number((4, 1.5)), line.number((4, 2.5))
-    >>> low < line.place((4, 2)) < high == line.place((4, 2.5))
-    True
-    """
-
-    __slots__ = ("_ends", "_numbers")
-
-    def __init__(self) -> None:
-        self._ends: list[End] = [(_MISSING,), (_END,)]
-        self._numbers = array("q", [0, ROOM])
-
-    def place(self, end: End) -> int:
-        """The number of the end; of one that the line does not have, an odd number between its neighbours."""
-        at = bisect_left(self._ends, end)
-        return self._numbers[at] if self._ends[at] == end else self._numbers[at - 1] + 1
-
-    def number(self, end: End) -> int | None:
-        """The number of the end, a new one if need be; None when there is no room, see `spread`."""
-        at = bisect_left(self._ends, end)
-        if self._ends[at] == end:
-            return self._numbers[at]
-        below, above = self._numbers[at - 1], self._numbers[at]
-        if above - below < 4:
-            return None
-        number = below + (above - below) // 4 * 2
-        self._ends.insert(at, end)
-        self._numbers.insert(at, number)
-        return number
-
-    def spread(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Make room everywhere: all numbers so far, and what each becomes."""
-        old = np.array(self._numbers, np.int64)
-        step = ROOM // (len(old) - 1) // 2 * 2
-        new = np.arange(len(old), dtype=np.int64) * step
-        self._numbers = array("q", new.tolist())
-        return old, new
 
 
 class SetTable:
@@ -144,7 +92,7 @@ class SetTable:
             self.interval_low.append(low)
             self.interval_high.append(high)
         more = values.missing or bool(values.bools) or not values.strings.is_empty
-        more = more or any(getattr(values, name).cuts for _, name in _NUMBER_CLASSES)
+        more = more or any(getattr(values, name).cuts for _, name in NUMBER_CLASSES)
         self.holds.append(HAS_OTHER * values.other | HAS_MORE * more)
         return len(self.sets) - 1
 
@@ -153,7 +101,7 @@ class SetTable:
         count = self.count.view[known]
         ends = np.cumsum(count)
         starts = ends - count
-        return np.repeat(self.first.view[known] - starts, count) + np.arange(ends[-1]), starts
+        return np.repeat(self.first.view[known] - starts, count) + np.arange(len(count) and ends[-1]), starts
 
     def renumber(self, known: Slots, old: Slots, new: Slots) -> None:
         """Give new numbers to the ends of these sets."""
@@ -251,7 +199,7 @@ class Column:
         """The number of the set in the table."""
         known = self._known.get(values)
         if known is None:
-            ends = _ends(values, self._universe, all_strings=True)
+            ends = line_ends(values, self._universe, all_strings=True)
             for end in ends:
                 self._make_place(end)
             spans = self._spans(ends)
@@ -277,10 +225,10 @@ class Column:
 
     def asked(self, values: ValueSet) -> Asked:
         """A set of values that filters are to be compared with."""
-        certain = self._spans(_ends(values, self._universe))
+        certain = self._spans(line_ends(values, self._universe))
         if values.strings.is_interval_union:
             return Asked(values, certain, certain)
-        return Asked(values, certain, self._spans(_ends(values, self._universe, all_strings=True)))
+        return Asked(values, certain, self._spans(line_ends(values, self._universe, all_strings=True)))
 
     def apart(self, asked: Asked) -> Slots:
         """The filters whose sets have nothing in common with the values."""
@@ -363,51 +311,3 @@ def _overlaps(left: ValueSet, right: ValueSet) -> bool:
         return left.overlaps(right)
     except TooLarge:
         return True
-
-
-def _ends(values: ValueSet, universe: ValueSet, all_strings: bool = False) -> list[End]:
-    """The ends of its intervals on the line, low and high by turns.
-
-    Strings that are no intervals are left out, or all strings put in their place.
-    """
-    ends: list[End] = []
-    whole = (
-        (_MISSING, values.missing),
-        (_OTHER, values.other),
-        (_FALSE, False in values.bools),
-        (_TRUE, True in values.bools),
-    )
-    for place, present in whole:
-        if present:
-            _extend(ends, [(place,), (place + 1,)])
-    for place, name in _NUMBER_CLASSES:
-        cuts = getattr(values, name).cuts
-        if cuts:
-            _extend(ends, _class_ends(place, cuts, getattr(universe, name).cuts))
-    if values.strings.is_interval_union:
-        for low, high in values.strings.intervals():
-            start = (_STRINGS, low) if low else (_STRINGS,)
-            _extend(ends, [start, (_END,) if high is None else (_STRINGS, high)])
-    elif all_strings:
-        _extend(ends, [(_STRINGS,), (_END,)])
-    return ends
-
-
-def _class_ends(place: int, cuts: tuple[Any, ...], universe: tuple[Any, ...]) -> list[End]:
-    """The cuts of one class; the ends of its universe are those of the class, so that whole neighbours join."""
-    ends: list[End] = [(place, cut) for cut in cuts]
-    if cuts[0] == universe[0]:
-        ends[0] = (place,)
-    if len(cuts) & 1:
-        ends.append((place + 1,))
-    elif cuts[-1] == universe[-1]:
-        ends[-1] = (place + 1,)
-    return ends
-
-
-def _extend(ends: list[End], more: list[End]) -> None:
-    if ends and ends[-1] == more[0]:
-        ends.pop()
-        ends += more[1:]
-    else:
-        ends += more

@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from comity.filter.index_columns import HAS_OTHER, ROOM, Asked, Column, Mask, SetTable, Slots, covers, signature
+from comity.filter.index_columns import HAS_OTHER, Asked, Column, Mask, SetTable, Slots, covers, signature
+from comity.filter.index_line import ROOM
 from comity.filter.sets.values import ValueSet
 
 MOST_ASKED = 60
@@ -48,7 +49,7 @@ class Question(ABC):
         return np.unique(np.nonzero(open_cells)[1][fails[which]])
 
     def _stand(self, known: Ids) -> Mask:
-        """Which of the sets stand the exact test: all their intervals tell, or where there are none, each set itself."""
+        """Which of the sets stand the exact test: by all their intervals, or where these do not tell, one by one."""
         column = self._table.column.view[known]
         turns = max(len(asked.possible) for asked in self._asked.values())
         if turns > _MOST_TURNS:

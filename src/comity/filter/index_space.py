@@ -39,7 +39,7 @@ class SpaceIndex:
         self._more: dict[int, list[int]] = {}
         self._free = Growing(np.int64)
         """The filters that match everything."""
-        self._not_exact = 0
+        self._empty = self._not_exact = 0
 
     def add(self, shape: Shape) -> None:
         """Put a filter at the next slot."""
@@ -52,6 +52,7 @@ class SpaceIndex:
         if not row and shape.fit is not Fit.EMPTY:
             self._free.append(slot)
         self._fits.append(shape.fit)
+        self._empty += shape.fit is Fit.EMPTY
         self._not_exact += shape.fit in (Fit.TIGHT, Fit.LOOSE)
         self._append_row(slot, row)
 
@@ -101,10 +102,13 @@ class SpaceIndex:
 
     def covered_by(self, tree: Expression, shape: Shape, alive: Mask) -> Slots:
         """The filters that this one covers."""
-        empty = np.flatnonzero((self._fits.view == Fit.EMPTY) & alive)
+        empty = np.flatnonzero((self._fits.view == Fit.EMPTY) & alive) if self._empty else np.empty(0, np.int64)
         if shape.fit is Fit.EMPTY:
             return empty
-        sure = [empty, *(self._within(part, alive) for part in shape.parts)]
+        sure = [self._within(part, alive) for part in shape.parts]
+        if not self._empty and not self._not_exact and shape.fit is Fit.EXACT:
+            return sure[0]
+        sure.append(empty)
         open_ones: list[Slots] = []
         if shape.fit is not Fit.EXACT:
             open_ones.append(self._within(shape.box, alive))

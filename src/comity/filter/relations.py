@@ -96,4 +96,4 @@ def _proven(tree: Expression, found: Solution, space: Space) -> Answer:
     event = witness(found, space)
     if holds(tree, event):
         return Answer(True, event)
-    return Answer(None) if found.branch.assumed else Answer(True)
+    return Answer(True) if found.is_certain else Answer(None)

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations, permutations
 from typing import Any as Untyped
 
 import z3
 
-from comity.filter.formula import All, Any, Formula, Member, Opaque, Same
+from comity.filter.formula import All, Any, Formula, Less, Member, Opaque, Same
 from comity.filter.linear import Linear
 from comity.filter.search import Narrowed
 from comity.filter.sets.numbers import NumberSet
+from comity.filter.sets.strings import StringSet
 from comity.filter.sets.values import ValueSet
 from comity.filter.solution import Solution
 from comity.filter.space import Path, Space
@@ -48,6 +50,8 @@ class _Encoding:
             self._add_cells(path)
         for path in self.cells:
             self._add_structure(path)
+        for left, right in combinations(self.ordered, 2):
+            self._add_order(left, right)
         self.solver.add(self._encode(self.wanted))
         outcome = self.solver.check()
         if outcome == z3.unsat:
@@ -56,7 +60,7 @@ class _Encoding:
 
     @cached_property
     def groups(self) -> dict[Path, Path]:
-        """Attributes that are compared for equality share their cells: each path's representative."""
+        """Attributes that are compared with each other share their cells: each path's representative."""
         leader: dict[Path, Path] = {}
 
         def find(path: Path) -> Path:
@@ -65,9 +69,15 @@ class _Encoding:
             return path
 
         for literal in self.literals:
-            if isinstance(literal, Same):
+            if isinstance(literal, Same | Less):
                 leader[find(literal.left)] = find(literal.right)
         return {path: find(path) for path in list(leader)}
+
+    @cached_property
+    def ordered(self) -> list[Path]:
+        """Attributes whose order as strings matters."""
+        found = ((literal.left, literal.right) for literal in self.literals if isinstance(literal, Less))
+        return sorted({path for pair in found for path in pair})
 
     @cached_property
     def cells(self) -> dict[Path, list[ValueSet]]:
@@ -138,6 +148,21 @@ class _Encoding:
         if self.space.requires(path):
             self.solver.add(z3.Implies(parent_struct, z3.Not(own_missing)))
 
+    def _add_order(self, left: Path, right: Path) -> None:
+        """Strings are ordered: equal ones have one rank, and a cell that lies before another gives lower ranks."""
+        if self.groups[left] != self.groups[right]:
+            return
+        strings = ValueSet(strings=StringSet.all())
+        both = z3.And(self._in_set(left, strings), self._in_set(right, strings))
+        equal_ranks = self._rank(left) == self._rank(right)
+        self.solver.add(z3.Implies(both, self._encode(Same(left, right, True)) == equal_ranks))
+        cells = list(enumerate(self.cells[left]))
+        for (low, one), (high, other) in permutations(cells, 2):
+            if _lies_before(one.strings, other.strings):
+                for first, second in ((left, right), (right, left)):
+                    placed = z3.And(self._cell(first) == low, self._cell(second) == high)
+                    self.solver.add(z3.Implies(placed, self._rank(first) < self._rank(second)))
+
     def _encode(self, item: Formula) -> Untyped:
         match item:
             case bool():
@@ -155,6 +180,9 @@ class _Encoding:
                 cells = self._cell(left) == self._cell(right)
                 same = z3.And(cells, self._place(left) == self._place(right))
                 return same if equal else z3.Not(same)
+            case Less(left, right, less):
+                before = self._rank(left) < self._rank(right)
+                return before if less else z3.Not(before)
             case Linear():
                 return self._relation(item)
         raise TypeError(f"not a formula: {item!r}")
@@ -189,6 +217,9 @@ class _Encoding:
     def _place(self, path: Path) -> Untyped:
         return z3.Int(f"place:{'.'.join(path)}")
 
+    def _rank(self, path: Path) -> Untyped:
+        return z3.Int(f"rank:{'.'.join(path)}")
+
     def _number(self, path: Path, name: str) -> Untyped:
         discrete = getattr(self.space.universe(path), name).discrete
         return (z3.Int if discrete else z3.Real)(f"{name}:{'.'.join(path)}")
@@ -210,7 +241,8 @@ class _Encoding:
                 twins[path] = at, model.eval(self._place(path), model_completion=True).as_long()
         for atom, known in self.opaque.items():
             branch.assumed[atom] = bool(model.eval(known, model_completion=True))
-        return Solution(branch, numbers, twins)
+        ranks = {path: model.eval(self._rank(path), model_completion=True).as_long() for path in self.ordered}
+        return Solution(branch, numbers, twins, ranks)
 
 
 def _literals(item: Formula) -> Iterator[Formula]:
@@ -235,6 +267,15 @@ def _single(cell: ValueSet) -> Iterator[ValueSet]:
         rest = rest.difference(one)
     if not rest.is_empty:
         yield rest
+
+
+def _lies_before(one: StringSet, other: StringSet) -> bool:
+    """Whether every string of the one comes before every string of the other, as far as intervals tell."""
+    if one.is_empty or other.is_empty or not (one.is_interval_union and other.is_interval_union):
+        return False
+    _, end = list(one.intervals())[-1]
+    begin, _ = next(iter(other.intervals()))
+    return end is not None and end <= begin
 
 
 def _is_single(cell: ValueSet) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from comity.event.event import Event
 from comity.event.kinds import EPOCH, Kind, Point, Value, timestamp_from_microseconds
 from comity.event.types import AttributeType
+from comity.filter.sets.strings import StringSet
 from comity.filter.sets.values import MISSING, ValueSet
 from comity.filter.solution import Solution
 from comity.filter.space import Path, Space
@@ -27,6 +28,7 @@ def witness(solution: Solution, space: Space) -> Event:
     """
     values = {path: _value(path, cell, solution, space) for path, cell in solution.branch.sets.items()}
     _make_twins_differ(values, solution)
+    _put_in_order(values, solution)
     data: dict[str, Any] = _smallest(space.type.attributes) if space.type else {}
     for path in sorted(values, key=len):
         if path[0] != "event":
@@ -73,6 +75,28 @@ def _make_twins_differ(values: dict[Path, Value], solution: Solution) -> None:
                     rest = rest.difference(type(rest).of([taken]))
             members[spot] = rest.sample() if not rest.is_empty else values[path]
         values[path] = members[spot]
+
+
+def _put_in_order(values: dict[Path, Value], solution: Solution) -> None:
+    """Strings of rising rank get rising values, as low as their cells allow, so that there is room for the next."""
+    strings = [path for path in solution.ranks if isinstance(values[path], str)]
+    last_rank, last = None, ""
+    for path in sorted(strings, key=lambda one: solution.ranks[one]):
+        if solution.ranks[path] != last_rank:
+            cell = solution.branch.sets[path].strings
+            above = cell if last_rank is None else cell.intersect(StringSet.compare(">", last))
+            if above.is_empty:
+                return
+            last_rank, last = solution.ranks[path], _lowest(above)
+        values[path] = last
+
+
+def _lowest(strings: StringSet) -> str:
+    """The first string of a set, or a readable one where there is no end to what follows."""
+    if not strings.is_interval_union:
+        return strings.sample()
+    low, high = next(iter(strings.intervals()))
+    return strings.intersect(StringSet.compare(">=", low)).sample() if high is None else low
 
 
 def _smallest(attributes: Any) -> dict[str, Any]:

@@ -135,10 +135,10 @@ class ConjunctionReader:
         return [_tested(Or(items) if positive else And(items), positive)]
 
     def _atom(self, node: Expression, positive: bool) -> Conjunctions:
-        if not isinstance(node, Exists | IsType) and not attributes(node):
-            return _ALWAYS if holds(node, _NO_EVENT) is positive else _NEVER
         region = self._region(node)
         if region is None:
+            if not attributes(node):
+                return _ALWAYS if holds(node, _NO_EVENT) is positive else _NEVER
             needed = self._needed(node) if positive else ()
             return [Conjunction(needed, (node if positive else Not(node),))]
         channel, intervals = region

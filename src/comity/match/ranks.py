@@ -17,7 +17,7 @@ from comity.event.kinds import INT_MAX, INT_MIN, Value, to_microseconds
 from comity.event.times import parse_duration, parse_timestamp
 from comity.match import rank_kernels as kernels
 from comity.match.channels import RANK_ALWAYS, RANK_FALSE, RANK_NUMBERS, RANK_TRUE, Ints, Layout, View
-from comity.match.columns import Buffers, buffers_of, string_column
+from comity.match.columns import buffers_of, string_column
 
 _MAX_LOOKUP = 1 << 20
 """Ranks of integers are looked up when the constants span no more than this."""
@@ -74,6 +74,10 @@ class Ranking:
         self._others = layout.others_rank
         self._texts = _texts(layout)
         self._scales: dict[type, _Scale] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name in _KEPT}
 
     @property
     def nbytes(self) -> int:
@@ -253,6 +257,9 @@ class Ranking:
         return _Lookup(least, table, RANK_NUMBERS, RANK_NUMBERS + 2 * len(self._ordered_numbers))
 
 
+_KEPT = frozenset({"path", "view", "size", "_numbers", "_strings_from", "_others", "_texts", "_scales"})
+
+
 def _compact(numbers: list[Any]) -> list[Any] | npt.NDArray[Any]:
     """Numbers of one kind as an array."""
     kinds = {type(number) for number in numbers}
@@ -307,6 +314,3 @@ def _texts(layout: Layout) -> _Texts:
     bounds = np.array([i for i, text in enumerate(layout.strings) if text in layout.bounds], np.int64)
     unknown = 0 if layout.view is View.TYPE else layout.strings_from
     return _Texts(offsets, data, table, bounds, layout.strings_from, unknown)
-
-
-__all__ = ["Buffers", "Ranking"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from comity.event.kinds import INT_MAX, Kind, to_microseconds
-from comity.pipeline.operands import Alternatives, Operand, constant, first_present, sized
+from comity.pipeline.operands import MAX_FLOAT, Alternatives, Operand, constant, first_present, sized
 
 _FIRST_MICROSECOND = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z
 _LAST_MICROSECOND = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
@@ -31,7 +32,7 @@ def negative(operand: Alternatives) -> Alternatives:
             found[kind] = _calculated(F.try_subtract(_zero(), operand[kind].column), operand[kind])
     if Kind.FLOAT in operand:
         number = operand[Kind.FLOAT]
-        found[Kind.FLOAT] = Operand(-number.column, bound=number.bound, size=number.size + 1)
+        found[Kind.FLOAT] = replace(number, column=-number.column, constant=None, size=number.size + 1)
     return found
 
 
@@ -90,8 +91,22 @@ def _float_result(symbol: str, left: Operand, right: Operand) -> Operand | None:
     if symbol in "/%":
         return _quotient(symbol, left, right)
     column = {"+": left.column + right.column, "-": left.column - right.column, "*": left.column * right.column}[symbol]
-    bound = left.bound * right.bound if symbol == "*" else left.bound + right.bound
-    return Operand(column, bound=bound, size=left.size + right.size + 1)
+    bound = _bound(symbol, left.bound, right.bound)
+    doubtful = _doubtful(symbol, left, right) if right.is_finite else _doubtful(symbol, right, left)
+    return Operand(column, bound=bound, doubtful=doubtful, size=left.size + right.size + 1)
+
+
+def _bound(symbol: str, left: float, right: float) -> float:
+    if symbol == "/":
+        return left / right
+    return left * right if symbol == "*" else left + right
+
+
+def _doubtful(symbol: str, left: Operand, right: Operand) -> Column | None:
+    """What decides whether the result is finite: the left side, if from a finite one the range cannot be left here."""
+    if left.is_finite or not _bound(symbol, MAX_FLOAT, right.bound) <= MAX_FLOAT:
+        return None
+    return left.column if left.doubtful is None else left.doubtful
 
 
 def _quotient(symbol: str, left: Operand, right: Operand) -> Operand | None:
@@ -100,9 +115,11 @@ def _quotient(symbol: str, left: Operand, right: Operand) -> Operand | None:
         return None
     size = left.size + right.size * (1 if right.is_finite else 2) + 2
     if symbol == "%":
-        return Operand(left.column % divisor, bound=left.bound, size=size)
-    bound = left.bound / right.bound if right.constant is not None else float("inf")
-    return Operand(left.column / divisor, bound=bound, size=size)
+        return Operand(left.column % divisor, bound=left.bound, doubtful=_doubtful("%", left, right), size=size)
+    if right.constant is None:
+        return Operand(left.column / divisor, bound=float("inf"), size=size)
+    bound = _bound("/", left.bound, right.bound)
+    return Operand(left.column / divisor, bound=bound, doubtful=_doubtful("/", left, right), size=size)
 
 
 def _divisor(operand: Operand, column: Column) -> Column | None:

@@ -200,16 +200,16 @@ def _finite_only(symbol: str, left: Operand, right: Operand | None, result: Colu
     """The result without the infinities and NaN (to Spark the greatest number) that stand for a missing value."""
     strict_right = right is None or right.is_finite
     if not left.is_finite and not (symbol == "=" and strict_right):
-        result = result & _within(symbol, left.column)
+        result = result & _within(symbol, left)
     if right is not None and not strict_right and symbol != "=":
-        result = result & _within(MIRRORED[symbol], right.column)
+        result = result & _within(MIRRORED[symbol], right)
     return result
 
 
-def _within(symbol: str, number: Column) -> Column:
-    if symbol in ("<", "<="):
-        return number >= -MAX_FLOAT
-    return number <= MAX_FLOAT if symbol in (">", ">=") else F.abs(number) <= MAX_FLOAT
+def _within(symbol: str, number: Operand) -> Column:
+    if symbol in ("=", "!=") or number.doubtful is not None:
+        return number.is_within
+    return number.column >= -MAX_FLOAT if symbol in ("<", "<=") else number.column <= MAX_FLOAT
 
 
 # Lists of constants
@@ -234,7 +234,7 @@ def _equal_to_none(kind: Kind, operand: Operand, meant: list[Value]) -> Column:
     times = [Kind(time) for time in {_time_kind(item) for item in meant} - {""}] if kind is Kind.STRING else []
     if not times:
         apart = ~equal
-        return apart if operand.is_finite else apart & (F.abs(operand.column) <= MAX_FLOAT)
+        return apart if operand.is_finite else apart & operand.is_within
     if any(isinstance(item, str) for item in meant):
         return operand.column.isNotNull() & ~certain(equal)
     readings = [read.column.isNotNull() for time in times if (read := read_as_time(operand, time))]

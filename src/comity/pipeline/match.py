@@ -6,12 +6,14 @@ decodes the events: a row then costs one crossing, however many profiles there a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+from pyarrow.dataset import dataset
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -48,13 +50,20 @@ class SparkMatches:
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Name of a profile and id of an event that it matches."""
-        with spark_failures():
-            for row in self.table.toLocalIterator():
-                if row.rejected is not None:
-                    self.rejected.append(_rejected_dict(row.rejected))
-                for name in row.names or ():
-                    yield name, row.id
-            self.events = int(self.observed.get["events"])
+        with TemporaryDirectory(prefix="comity-match-") as folder:
+            found = f"{folder}/found"  # one pass over the events, and then a look at what it found, in bounded memory
+            with spark_failures():
+                self.table.write.parquet(found)
+                self.events = int(self.observed.get["events"])
+            for batch in dataset(found, format="parquet").to_batches():
+                yield from self._pairs_of(batch)
+
+    def _pairs_of(self, batch: pa.RecordBatch) -> Iterator[tuple[str, str]]:
+        for row in batch.to_pylist():
+            if row["rejected"] is not None:
+                self.rejected.append(_rejected_dict(row["rejected"]))
+            for name in row["names"] or ():
+                yield name, row["id"]
 
 
 def match_on_spark(
@@ -151,5 +160,6 @@ class _Worker:
                 yield {"id": found.id, "names": matcher.match(found)}
 
 
-def _rejected_dict(row: Any) -> dict[str, Any]:
-    return {"file": row.file, "line": row.line, "raw": row.raw, "faults": msgspec.json.decode(row.reason)}
+def _rejected_dict(row: Mapping[str, Any]) -> dict[str, Any]:
+    faults = msgspec.json.decode(row["reason"])
+    return {"file": row["file"], "line": row["line"], "raw": row["raw"], "faults": faults}

@@ -35,6 +35,8 @@ class Operand:
 
     Rounding is monotone, so the same float operation on the bounds of the operands bounds the result.
     """
+    doubtful: Column | None = None
+    """A part that may be infinite or NaN, where the value is finite whenever that part is; the column itself if None."""
     type: AttributeType | None = None
     """Of a struct or a list."""
     texts: Column | None = None
@@ -49,13 +51,22 @@ class Operand:
         return self.bound <= MAX_FLOAT
 
     @property
+    def is_within(self) -> Column:
+        """Whether arithmetic has stayed in the range of floats."""
+        return F.abs(self.column if self.doubtful is None else self.doubtful) <= MAX_FLOAT
+
+    @property
     def present(self) -> Column:
         """The value, null if it is missing, also where arithmetic has left the range of floats."""
-        return self.column if self.is_finite else F.when(F.abs(self.column) <= MAX_FLOAT, self.column)
+        return self.column if self.is_finite else F.when(self.is_within, self.column)
 
     def settled(self) -> Operand:
         """The same operand, free of infinities and NaN."""
-        return self if self.is_finite else replace(self, column=self.present, bound=MAX_FLOAT, size=2 * self.size)
+        return (
+            self
+            if self.is_finite
+            else replace(self, column=self.present, bound=MAX_FLOAT, doubtful=None, size=2 * self.size)
+        )
 
 
 Alternatives = Mapping[Kind, Operand]

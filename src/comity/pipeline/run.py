@@ -129,9 +129,14 @@ def _outcome(to: Column, profile: str | None, line: Column) -> Column:
     """What leaves the pipeline. Notifications are told apart by profile and event; rejected records are all kept."""
     identity = F.to_json(F.array(F.lit(profile), quoted("source"), quoted("id")))
     key = F.uuid() if profile is None else identity
-    return F.struct(
-        to.alias("to"), F.lit(profile).cast("string").alias("profile"), key.alias("key"), line.alias("line")
-    )
+    parts = {
+        "to": to,
+        "profile": F.lit(profile).cast("string"),
+        "key": key,
+        "day": F.lit(None).cast("string") if profile is None else F.date_format("time", "yyyy-MM-dd"),
+        "line": line,
+    }
+    return F.struct(*(part.alias(name) for name, part in parts.items()))
 
 
 def _rejected_line() -> Column:

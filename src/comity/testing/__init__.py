@@ -1,1 +1,1 @@
-"""For tests of Comity and of what plugs into it: Hypothesis strategies, and slow references to compare with. Needs `hypothesis`."""
+"""Tests of Comity and its plugins: Hypothesis strategies, and slow references to compare with. Needs `hypothesis`."""

@@ -329,17 +329,16 @@ def _made(kind: Kind, depth: int) -> tuple[Expressions, ...]:
                 _calls(_TIME_PARTS, moment),
             )
         case Kind.FLOAT:
-            mixed = (
+            extreme = st.sampled_from((Literal(1e300), Literal(1e-300)))
+            return (
                 _arithmetic("+-*/%", real, number),
                 _arithmetic("+-*/%", number, real),
+                _arithmetic("*/", real, extreme),
                 _arithmetic("/", whole, whole),
-            )
-            return (
-                *mixed,
+                _arithmetic("/", span, span),
                 st.builds(Negative, real),
                 _calls(("abs",), real),
                 _calls(("float",), whole),
-                _arithmetic("/", span, span),
             )
         case Kind.STRING:
             substring = st.tuples(text, whole) | st.tuples(text, whole, whole)

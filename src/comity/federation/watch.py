@@ -1,0 +1,43 @@
+"""A federation whose files may change while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from comity.errors import ComityError
+from comity.federation.files import federation_files, load
+from comity.federation.model import Federation
+
+Signature = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(slots=True)
+class WatchedFederation:
+    """The federation of a folder, read anew when one of its files changed.
+
+    A change that cannot be read is reported to `on_fault`, and the last good state stays in force.
+    """
+
+    folder: Path
+    on_fault: Callable[[ComityError], None] = lambda error: None
+    _federation: Federation | None = field(default=None, init=False)
+    _signature: Signature = field(default=(), init=False)
+
+    def current(self) -> Federation:
+        """The federation as its files say now."""
+        signature = self._look()
+        if self._federation is None:
+            self._federation, self._signature = load(self.folder), signature
+        elif signature != self._signature:
+            self._signature = signature
+            try:
+                self._federation = load(self.folder)
+            except ComityError as error:
+                self.on_fault(error)
+        return self._federation
+
+    def _look(self) -> Signature:
+        stats = ((path, path.stat()) for path in federation_files(self.folder))
+        return tuple((str(path), stat.st_mtime_ns, stat.st_size) for path, stat in stats)

@@ -1,0 +1,130 @@
+"""Profiles that come and go while events are matched."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from comity.errors import Misuse
+from comity.expression.bind import bind_text
+from comity.expression.evaluate import holds
+from comity.expression.scope import Scope
+from comity.expression.tree import Expression
+from comity.match.index import ProfileIndex
+from comity.match.live import MAX_LATEST, LiveIndex
+from comity.match.rebuild import read_index, write_index
+
+_TEXTS = ["x > 2", "x = 1 or s = 'a'", "s ends with 'b'", "not exists x", "x < 3 and s != 'a'", "x in (0, 2, 4)"]
+_EVENTS = [{("x",): x, ("s",): s} for x in (None, 0, 1, 2, 3) for s in (None, "a", "ab")]
+_BATCH = pa.RecordBatch.from_pydict({"x": [e[("x",)] for e in _EVENTS], "s": [e[("s",)] for e in _EVENTS]})
+_STEPS = st.lists(st.integers(0, len(_TEXTS) - 1) | st.sampled_from(["remove", "compact"]), max_size=12)
+
+
+def profile(number: int) -> Expression:
+    return bind_text(_TEXTS[number % len(_TEXTS)], Scope())
+
+
+def check(index: LiveIndex, kept: dict[int, Expression]) -> None:
+    wanted = [[number for number, tree in kept.items() if holds(tree, event)] for event in _EVENTS]
+    matches = index.match(_BATCH)
+    assert [matches.of(event) for event in range(len(_EVENTS))] == wanted
+    assert [sorted(index.match_one(event)) for event in _EVENTS] == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 3), _STEPS, st.data())
+def test_match_sees_every_change_at_once(first: int, steps: list[int | str], data: st.DataObject) -> None:
+    index = LiveIndex([profile(number) for number in range(first)])
+    kept = {number: profile(number) for number in range(first)}
+    for step in steps:
+        if step == "compact":
+            index.compact()
+        elif step == "remove":
+            if kept:
+                number = data.draw(st.sampled_from(sorted(kept)))
+                index.remove(number)
+                del kept[number]
+        else:
+            assert isinstance(step, int)
+            kept[index.add(profile(step))] = profile(step)
+        check(index, kept)
+    assert len(index) == len(kept)
+
+
+def test_add_many_moves_profiles_out_of_the_tiny_part() -> None:
+    index, kept = LiveIndex([profile(0)]), {0: profile(0)}
+    for number in range(1, 3 * MAX_LATEST):
+        kept[index.add(profile(number))] = profile(number)
+        if number % 5 == 0:
+            index.remove(number - 2)
+            del kept[number - 2]
+        if number % 40 == 0:
+            check(index, kept)
+    deadline = time.monotonic() + 20
+    while index._merging is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    check(index, kept)
+    assert index.wants_compaction
+    index.compact()
+    assert not index.wants_compaction
+    check(index, kept)
+
+
+def test_remove_an_unknown_profile_is_refused() -> None:
+    index = LiveIndex([profile(0)])
+    index.remove(0)
+    with pytest.raises(Misuse, match="no profile 0"):
+        index.remove(0)
+
+
+def test_match_goes_on_while_another_thread_changes_profiles() -> None:
+    index = LiveIndex([profile(number) for number in range(50)])
+    wanted = {number: {n for n in range(50) if holds(profile(n), event)} for number, event in enumerate(_EVENTS)}
+    failed: list[str] = []
+    stop = threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            index.remove(index.add(profile(1)))
+
+    changer = threading.Thread(target=change)
+    changer.start()
+    for _ in range(100):
+        matches = index.match(_BATCH)
+        for event, own in wanted.items():
+            if {number for number in matches.of(event) if number < 50} != own:
+                failed.append(str(event))
+    stop.set()
+    changer.join()
+    assert not failed
+
+
+def test_write_index_keeps_everything(tmp_path: Path) -> None:
+    index = ProfileIndex.build([profile(number) for number in range(30)])
+    write_index(index, tmp_path / "index")
+    again = read_index(tmp_path / "index")
+    wanted = index.match(_BATCH)
+    found = again.match(_BATCH)
+    assert [found.of(event) for event in range(len(_EVENTS))] == [wanted.of(event) for event in range(len(_EVENTS))]
+    again.remove([0, 1, 2, 3])
+    assert not {0, 1, 2, 3} & set(again.match(_BATCH).ids.tolist())
+
+
+@pytest.mark.slow
+def test_compact_in_background_keeps_later_changes() -> None:
+    kept = {number: profile(number) for number in range(200)}
+    index = LiveIndex(kept.values())
+    index.remove(3)
+    done = index.compact_in_background()
+    index.remove(5)
+    kept[index.add(profile(2))] = profile(2)
+    del kept[3], kept[5]
+    check(index, kept)
+    done.result(timeout=120)
+    check(index, kept)
