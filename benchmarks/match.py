@@ -1,10 +1,11 @@
 """How many events a second are matched against many profiles.
 
-`python benchmarks/match.py [--sizes 1000,10000,100000,1000000] [--workloads med,sel,broad,range] [--quick] [--out FILE]`
+`python benchmarks/match.py [--sizes 1000,10000,…] [--workloads med,sel,broad,range] [--quick] [--out FILE]`
 
-Peers in the same run: *naive* tests every filter (compiled to closures), *counting, dicts* and *counting, numba* are the usual counting algorithm in
-Python and compiled (`peers_match.py`). *index* is ours from an Arrow batch to offsets and ids, *index, kernel* without turning values into ranks,
-*index, singly* one event at a time from a Python mapping. Every engine's result is compared with that of the others. Times are processor time, the best of several runs.
+Peers in the same run: *naive* tests every filter (compiled to closures), *counting, dicts* and *counting, numba* are
+the usual counting algorithm in Python and compiled (`peers_match.py`). *index* is ours from an Arrow batch to offsets
+and ids, *index, kernel* without turning values into ranks, *index, singly* one event at a time from a Python mapping.
+Every engine's result is compared with that of the others. Times are processor time, the best of several runs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import gc
 import json
 import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import process_time
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from comity.expression.tree import Expression
 from comity.match.index import Matches, ProfileIndex, rank_batch
 from comity.match.predicates import read_predicates
 from comity.match.ranks import Ranking
@@ -41,13 +43,13 @@ T = TypeVar("T")
 class Result:
     """One engine on one workload."""
 
-    workload: str
-    profiles: int
     engine: str
     events_per_s: float
     matches_per_event: float
     build_s: float | None = None
     bytes_per_profile: float | None = None
+    workload: str = ""
+    profiles: int = 0
 
 
 def best(work: Callable[[], T], runs: int, at_most_s: float = 20.0) -> tuple[float, T]:
@@ -65,60 +67,66 @@ def rows_of(batch: pa.RecordBatch) -> list[dict[tuple[str, ...], Any]]:
     return [{(name,): value for name, value in row.items() if value is not None} for row in batch.to_pylist()]
 
 
-
 def measure(world: World, workload: str, size: int, quick: bool) -> list[Result]:
     """All engines on one workload."""
-    found: list[Result] = []
-    runs = 3 if quick else 7
     profiles = world.profiles(size, workload)
-    batch, sample = world.events(EVENTS, seed=3), world.events(SAMPLE, seed=99)
-    rows = rows_of(batch.slice(0, 1000))
+    batch = world.events(EVENTS, seed=3)
+    runs = 3 if quick else 7
+    found, matches = measure_index(profiles, batch, world.events(SAMPLE, seed=99), runs)
+    found += measure_counting(profiles, batch, matches)
+    if size <= MOST_FOR_PYTHON:
+        found += measure_python(profiles, batch, matches)
+    return [replace(result, workload=workload, profiles=size) for result in found]
 
-    def note(engine: str, events: int, seconds: float, matches: float, build: float | None = None, memory: float | None = None) -> None:
-        found.append(Result(workload, size, engine, events / seconds, matches, build, memory))
 
+def measure_index(
+    profiles: list[Expression], batch: pa.RecordBatch, sample: pa.RecordBatch, runs: int
+) -> tuple[list[Result], Matches]:
+    """Ours, in batches and singly."""
     start = process_time()
     index = ProfileIndex.build(profiles, sample=sample)
     build = process_time() - start
     index.match(batch)
     seconds, matches = best(lambda: index.match(batch), runs)
     per_event = len(matches.ids) / EVENTS
-    note("index", EVENTS, seconds, per_event, build, index.nbytes / size)
+    whole = Result("index", EVENTS / seconds, per_event, build, index.nbytes / len(profiles))
     ranks = rank_batch(index.rankings, batch, {})
     seconds, _ = best(lambda: index.match_ranks(ranks, batch), runs)
-    note("index, kernel", EVENTS, seconds, per_event)
-    singly = rows[:500]
-    seconds, each = best(lambda: [index.match_one(row) for row in singly], runs)
-    note("index, singly", len(singly), seconds, per_event)
+    kernel = Result("index, kernel", EVENTS / seconds, per_event)
+    rows = rows_of(batch.slice(0, 500))
+    index.match_one(rows[0])
+    seconds, each = best(lambda: [index.match_one(row) for row in rows], runs)
     check(matches, each, "index, singly")
-    del index, ranks
-    gc.collect()
+    return [whole, kernel, Result("index, singly", len(rows) / seconds, per_event)], matches
 
+
+def measure_counting(profiles: list[Expression], batch: pa.RecordBatch, matches: Matches) -> list[Result]:
+    """The compiled counting matcher, over ranks that are given."""
     table = read_predicates(profiles)
-    rankings = [Ranking(layout) for layout in table.layouts]
+    events = min(EVENTS, max(64, 200_000_000 // len(profiles)))
+    ranks = rank_batch([Ranking(layout) for layout in table.layouts], batch.slice(0, events), {})
     start = process_time()
-    counting = CountingNumba(table, size)
+    counting = CountingNumba(table, len(profiles))
     build = process_time() - start
-    events = min(EVENTS, max(64, 200_000_000 // size))
-    part = rank_batch(rankings, batch.slice(0, events), {})
-    counting.match(part[:, :2])
-    seconds, (offsets, ids) = best(lambda: counting.match(part), 3)
-    note("counting, numba", events, seconds, len(ids) / events, build)
+    counting.match(ranks[:, :2])
+    seconds, (offsets, ids) = best(lambda: counting.match(ranks), 3)
     counted = Matches(offsets, ids)
     check(matches, [counted.of(event) for event in range(min(events, 2000))], "counting, numba")
-    del counting, table, rankings, part
+    return [Result("counting, numba", events / seconds, len(ids) / events, build)]
 
-    if size <= MOST_FOR_PYTHON:
-        for name, engine in (("counting, dicts", CountingDicts), ("naive", Naive)):
-            gc.collect()
-            start = process_time()
-            peer = engine(profiles)
-            build = process_time() - start
-            few = rows[: max(5, min(1000, 2_000_000 // size))]
-            seconds, answers = best(lambda: [peer.match(row) for row in few], 2)
-            note(name, len(few), seconds, sum(map(len, answers)) / len(few), build)
-            check(matches, answers, name)
-            del peer
+
+def measure_python(profiles: list[Expression], batch: pa.RecordBatch, matches: Matches) -> list[Result]:
+    """Peers in plain Python."""
+    rows = rows_of(batch.slice(0, max(5, min(1000, 2_000_000 // len(profiles)))))
+    found = []
+    for name, engine in (("counting, dicts", CountingDicts), ("naive", Naive)):
+        gc.collect()
+        start = process_time()
+        peer = engine(profiles)
+        build = process_time() - start
+        seconds, answers = best(lambda match=peer.match: [match(row) for row in rows], 2)
+        check(matches, answers, name)
+        found.append(Result(name, len(rows) / seconds, sum(map(len, answers)) / len(rows), build))
     return found
 
 
@@ -139,10 +147,8 @@ def print_table(results: list[Result]) -> None:
         times, kernel_times = (one.events_per_s / result.events_per_s for one in (ours, kernel))
         build = "" if result.build_s is None else f"{result.build_s:.2f}"
         memory = "" if result.bytes_per_profile is None else f"{result.bytes_per_profile:.0f}"
-        print(
-            f"  {result.engine:<18}{result.events_per_s:>12,.0f}{times:>9,.1f} ×{kernel_times:>9,.1f} ×{build:>9}{memory:>15}",
-            flush=True,
-        )
+        rates = f"{result.events_per_s:>12,.0f}{times:>9,.1f} ×{kernel_times:>9,.1f} ×"
+        print(f"  {result.engine:<18}{rates}{build:>9}{memory:>15}", flush=True)
 
 
 def warm_up(world: World) -> None:
@@ -158,7 +164,9 @@ def warm_up(world: World) -> None:
 def main() -> None:
     """Measure, print, and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default="1000,10000,100000,1000000", help="numbers of profiles, with commas between them")
+    parser.add_argument(
+        "--sizes", default="1000,10000,100000,1000000", help="numbers of profiles, with commas between them"
+    )
     parser.add_argument("--workloads", default=",".join(WORKLOADS), help="workloads, with commas between them")
     parser.add_argument("--quick", action="store_true", help="1,000 and 10,000 profiles, fewer runs")
     parser.add_argument("--out", type=Path, help="write the numbers to this file as JSON")

@@ -1,22 +1,23 @@
 """What the index is compared with: one filter after the other, and two counting matchers.
 
-Counting looks up, for each attribute of an event, the constraints that its value satisfies, and counts them by profile; a profile matches when the
-count is that of its constraints. *dicts* does it in Python with dictionaries and binary search, *numba* is the same compiled, over the
-ranks that the index uses, with arrays for lists, and equality, one-sided, two-sided and unequal constraints kept apart.
+Counting looks up, for each attribute of an event, the constraints that its value satisfies, and counts them by
+profile; a profile matches when the count is that of its constraints. *dicts* does it in Python with dictionaries and
+binary search, *numba* is the same compiled, over the ranks that the index uses, with arrays for lists, and equality,
+one-sided, two-sided and unequal constraints kept apart.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numba as nb
 import numpy as np
 
 from comity.expression.compile import compile_filter
 from comity.expression.tree import And, Between, Compare, Exists, Expression, In, Literal, TextTest
+from comity.match.compiled import kernel
 from comity.match.predicates import Predicates
 
 Row = dict[tuple[str, ...], Any]
@@ -139,7 +140,9 @@ class CountingNumba:
         sizes = np.array([layout.size // 2 + 1 for layout in table.layouts])
         self.equal_base = (np.cumsum(sizes) - sizes).astype(np.int64)
         several = np.flatnonzero(counts > 1)
-        members = np.concatenate([np.arange(table.starts[i], table.starts[i + 1]) for i in several] or [np.zeros(0, int)])
+        members = np.concatenate(
+            [np.arange(table.starts[i], table.starts[i + 1]) for i in several] or [np.zeros(0, int)]
+        )
         of_member = np.repeat(several, counts[several])
         keys = np.concatenate([np.flatnonzero(equal), of_member])
         ranks = np.concatenate([low[equal], table.low[members]])
@@ -201,10 +204,7 @@ def _segments(table: Predicates, outside: Any, single: Any, low: Any, high: Any,
     return segment_low, segment_high, is_segment
 
 
-_kernel: Callable[..., Any] = nb.njit(nogil=True, error_model="numpy", cache=True, _nrt=False)
-
-
-@_kernel
+@kernel
 def count_events(
     events: Any, equal: Any, upper: Any, lower: Any, both: Any, unequal: Any, counts: Any, offsets: Any, out: Any
 ) -> Any:
@@ -265,7 +265,7 @@ def count_events(
     return position
 
 
-@_kernel
+@kernel
 def lower_bound(values: Any, low: int, high: int, wanted: int) -> Any:
     while low < high:
         middle = (low + high) >> 1

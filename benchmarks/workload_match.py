@@ -1,8 +1,9 @@
-"""The workload of `match`: events with up to 20 attributes, and profiles that are conjunctions of 2 to 6 constraints on them.
+"""The workload of `match`: events with up to 20 attributes, and profiles that are conjunctions of 2 to 6 constraints on
+them.
 
-Attributes and constants are drawn with skew, as people write them: some attributes are asked for often, popular values are popular in profiles too.
-`sel`, `med` and `broad` differ in how much of the events a profile wants (about 0.01 %, 0.1 % and 1 %); `range` has mostly intervals.
-Everything follows from the seeds.
+Attributes and constants are drawn with skew, as people write them: some attributes are asked for often, popular
+values are popular in profiles too. `sel`, `med` and `broad` differ in how much of the events a profile wants (about
+0.01 %, 0.1 % and 1 %); `range` has mostly intervals. Everything follows from the seeds.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ SPECS = (
 
 @dataclass(frozen=True)
 class Mix:
-    """How profiles of a workload are made: share of popular constants, widths of ranges, numbers of constraints, widest profile."""
+    """How profiles are made: share of popular constants, widths of ranges, numbers of constraints, widest profile."""
 
     popular: float
     narrowest: float

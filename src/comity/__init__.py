@@ -13,14 +13,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from comity.engine import Notification, run
     from comity.errors import ComityError, Faults, Misuse, Permanent, Place, Retryable
+    from comity.event import read_events
     from comity.event.event import Event
     from comity.event.taxonomy import Taxonomy
-    from comity.federation import Federation
+    from comity.federation import Federation, load
     from comity.filter.filter import Filter
     from comity.filter.index import FilterSet
     from comity.filter.statistics import Statistics
     from comity.match.match import Matcher
+    from comity.plan import compile_plan
     from comity.profile.profile import Profile
 
     __version__: str
@@ -34,12 +37,17 @@ _HOMES = {
     "FilterSet": "comity.filter.index",
     "Matcher": "comity.match.match",
     "Misuse": "comity.errors",
+    "Notification": "comity.engine",
     "Permanent": "comity.errors",
     "Place": "comity.errors",
     "Profile": "comity.profile.profile",
     "Retryable": "comity.errors",
     "Statistics": "comity.filter.statistics",
     "Taxonomy": "comity.event.taxonomy",
+    "compile_plan": "comity.plan",
+    "load": "comity.federation",
+    "read_events": "comity.event",
+    "run": "comity.engine",
 }
 
 __all__ = [
@@ -51,12 +59,17 @@ __all__ = [
     "FilterSet",
     "Matcher",
     "Misuse",
+    "Notification",
     "Permanent",
     "Place",
     "Profile",
     "Retryable",
     "Statistics",
     "Taxonomy",
+    "compile_plan",
+    "load",
+    "read_events",
+    "run",
 ]
 
 

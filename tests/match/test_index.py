@@ -98,7 +98,8 @@ def test_match_typed_events_agrees_with_the_evaluator(trees: list[Expression], e
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.lists(expressions.open_filters(), min_size=1, max_size=6), st.lists(expressions.open_events(), min_size=1, max_size=6)
+    st.lists(expressions.open_filters(), min_size=1, max_size=6),
+    st.lists(expressions.open_events(), min_size=1, max_size=6),
 )
 def test_match_one_open_event_agrees_with_the_evaluator(trees: list[Expression], events: list[Event]) -> None:
     index = ProfileIndex.build(trees)
@@ -182,7 +183,22 @@ def numbers_index() -> tuple[list[Expression], ProfileIndex]:
 def test_match_compares_whole_and_real_numbers_exactly(kind: pa.DataType) -> None:
     trees, index = numbers_index()
     whole = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**62, 2**63 - 1, 2**63 - 2, -(2**63), -(2**63) + 1, 0, 1, -1]
-    real = [2.0**53, 2.0**53 + 2, 2.0**62, 2.0**63, 2.0**64, 1e300, 1e308, -1e308, -0.0, 0.0, 5e-324, -5e-324, 0.5, 0.25]
+    real = [
+        2.0**53,
+        2.0**53 + 2,
+        2.0**62,
+        2.0**63,
+        2.0**64,
+        1e300,
+        1e308,
+        -1e308,
+        -0.0,
+        0.0,
+        5e-324,
+        -5e-324,
+        0.5,
+        0.25,
+    ]
     values: list[Value] = list(whole if kind == pa.int64() else real)
     batch = pa.RecordBatch.from_arrays([pa.array(values, kind)], ["x"])
     events = [Event("1", "/a", "T", data={"x": value}) for value in values]
@@ -263,9 +279,13 @@ def test_match_many_profiles_in_blocks_and_one_by_one() -> None:
     for _ in range(2000):
         a, b, c, d = random.integers(0, 400, 4).tolist()
         trees.append(
-            bind_text(f"x between {min(a, b)} and {max(a, b)} and y != {c} and z in ({a}, {c}, {d}) and w >= {d}.5", Scope())
+            bind_text(
+                f"x between {min(a, b)} and {max(a, b)} and y != {c} and z in ({a}, {c}, {d}) and w >= {d}.5", Scope()
+            )
         )
-        trees.append(bind_text(f"x > {a} and y < {b} and (z = {c} or z < {d // 8}) and w < {d} and v != 'k{c}'", Scope()))
+        trees.append(
+            bind_text(f"x > {a} and y < {b} and (z = {c} or z < {d // 8}) and w < {d} and v != 'k{c}'", Scope())
+        )
         trees.append(bind_text(f"s starts with 'k{a % 50}' and x != {b} and not y between {c} and {c + 50}", Scope()))
     events = 9000
     columns = {name: random.integers(0, 400, events) for name in ("x", "y", "z")}

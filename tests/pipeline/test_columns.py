@@ -161,6 +161,8 @@ def test_filters_other_modes_of_spark(spark: SparkSession, settings: dict[str, s
 EDGES = [
     "count * total + 1 > 0",
     "-count < 0 or abs(count) < 0",
+    "count + 5 + -5 = count or count * 2 * 0 = 0 or 5 + (count + total) > 0 or total * (2 * count) = 0",
+    "span + 1 h + -1 h = span or span * 2 * 0 = span or since + (span + pause) > since",
     "count % total = 1 or count / total > 1.5",
     "not (heat * 10.0 > 0.0)",
     "heat / level > 0.0 or not (1.0 / (heat * 10.0) < 1.0)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ class StreamFigures:
             told = ", ".join(f"{name} {count:,}" for name, count in sorted(summary.delivered.items())) or "nothing new"
             rejected = f", {summary.rejected:,} rejected" if summary.rejected else ""
             console().print(f"batch {number}: {told}{rejected}")
+            sys.stdout.flush()
 
     def close(self) -> None:
         """Say what it did in all."""

@@ -29,6 +29,7 @@ from comity.filter.sets.values import ValueSet
 from comity.filter.space import Path, Space
 
 _MISSING = ValueSet.only_missing()
+_STRUCT = ValueSet(other=True)
 _LISTED = 1000
 """A set of at most so many strings is written as a list."""
 
@@ -39,9 +40,15 @@ class CannotDescribe(Exception):
 
 def box_expression(box: Box, space: Space) -> Expression:
     """The conjunction that the box stands for; raises `CannotDescribe` when an attribute's set has no text."""
-    return conjunction(
-        [part for path in sorted(box) if (part := set_expression(path, box[path], space.universe(path))) != TRUE]
-    )
+    wanted = [path for path in sorted(box) if not _follows(path, box)]
+    parts = [set_expression(path, box[path], space.universe(path)) for path in wanted]
+    return conjunction([part for part in parts if part != TRUE])
+
+
+def _follows(path: Path, box: Box) -> bool:
+    """Whether the attribute must be a struct anyway, because something inside it must be there."""
+    inside = (values for inner, values in box.items() if len(inner) > len(path) and inner[: len(path)] == path)
+    return box[path] == _STRUCT and any(not values.missing for values in inside)
 
 
 def set_expression(path: Path, values: ValueSet, universe: ValueSet) -> Expression:

@@ -17,10 +17,10 @@ from comity.filter.sets.values import ValueSet
 
 End = tuple[Any, ...]
 """Of an interval: the place of its class on the line, and within a class the cut."""
-ROOM = 1 << 62
-"""The number of the last end of a line; the first one has 0."""
-
 _MISSING, _OTHER, _FALSE, _TRUE, _NUMBERS, _TIMESTAMPS, _DURATIONS, _STRINGS, _END = range(9)
+_CLASS_ROOM = 1 << 59
+ROOM = _END * _CLASS_ROOM
+"""The number of the last end of a line; the first one has 0."""
 NUMBER_CLASSES = ((_NUMBERS, "numbers"), (_TIMESTAMPS, "timestamps"), (_DURATIONS, "durations"))
 
 
@@ -33,37 +33,49 @@ class Line:
     True
     """
 
-    __slots__ = ("_ends", "_numbers")
+    __slots__ = ("_cuts", "_numbers")
 
     def __init__(self) -> None:
-        self._ends: list[End] = [(_MISSING,), (_END,)]
-        self._numbers = array("q", [0, ROOM])
+        self._cuts: list[list[Any]] = [[] for _ in range(_END)]
+        self._numbers = [array("q") for _ in range(_END)]
 
     def place(self, end: End) -> int:
         """The number of the end; of one that the line does not have, an odd number between its neighbours."""
-        at = bisect_left(self._ends, end)
-        return self._numbers[at] if self._ends[at] == end else self._numbers[at - 1] + 1
+        if len(end) == 1:
+            return int(end[0]) * _CLASS_ROOM
+        place, cut = end
+        cuts, numbers = self._cuts[place], self._numbers[place]
+        at = bisect_left(cuts, cut)
+        if at < len(cuts) and cuts[at] == cut:
+            return numbers[at]
+        return int(numbers[at - 1] if at else place * _CLASS_ROOM) + 1
 
     def number(self, end: End) -> int | None:
         """The number of the end, a new one if need be; None when there is no room, see `spread`."""
-        at = bisect_left(self._ends, end)
-        if self._ends[at] == end:
-            return self._numbers[at]
-        below, above = self._numbers[at - 1], self._numbers[at]
-        if above - below < 4:
+        known = self.place(end)
+        if not known & 1:
+            return known
+        place, cut = end
+        cuts, numbers = self._cuts[place], self._numbers[place]
+        at = bisect_left(cuts, cut)
+        below = known - 1
+        room = (numbers[at] if at < len(numbers) else (place + 1) * _CLASS_ROOM) - below
+        if room < 4:
             return None
-        number = below + (above - below) // 4 * 2
-        self._ends.insert(at, end)
-        self._numbers.insert(at, number)
-        return number
+        cuts.insert(at, cut)
+        numbers.insert(at, below + room // 4 * 2)
+        return numbers[at]
 
     def spread(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Make room everywhere: all numbers so far, and what each becomes."""
-        old = np.array(self._numbers, np.int64)
-        step = ROOM // (len(old) - 1) // 2 * 2
-        new = np.arange(len(old), dtype=np.int64) * step
-        self._numbers = array("q", new.tolist())
-        return old, new
+        old: list[int] = []
+        new: list[int] = []
+        for place, numbers in enumerate(self._numbers):
+            first, step = place * _CLASS_ROOM, _CLASS_ROOM // (len(numbers) + 1) // 2 * 2
+            old += [first, *numbers]
+            new += range(first, first + step * len(numbers) + 1, step)
+            numbers[:] = array("q", new[len(new) - len(numbers) :])
+        return np.array([*old, ROOM]), np.array([*new, ROOM])
 
 
 def line_ends(values: ValueSet, universe: ValueSet, all_strings: bool = False) -> list[End]:

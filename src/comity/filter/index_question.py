@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ MOST_ASKED = 60
 _MOST_TURNS = 32
 """Spans of a query that are compared one after the other with all sets; of more, each set is tested by itself."""
 
-Ids = NDArray[np.int64]
+Ids = NDArray[np.signedinteger[Any]]
 """Sets by their number in the table."""
 
 
@@ -38,25 +39,23 @@ class Question(ABC):
         self._low[at], self._high[at], self._open[at], self._irregular[at] = low, high, is_open, asked.irregular
         self._asked[at] = asked
 
-    def failing(self, cells: Ids) -> Ids:
-        """Of sets in rows and filters in columns: the filters with a set that fails the exact test."""
-        of_column = self._table.column.view[cells]
-        open_cells = self._is_open(cells, of_column)
-        if not open_cells.any():
-            return np.empty(0, np.int64)
-        known, which = np.unique(cells[open_cells], return_inverse=True)
-        fails = ~self._stand(known)
-        return np.unique(np.nonzero(open_cells)[1][fails[which]])
+    def standing(self, cells: Ids) -> Mask:
+        """Given the sets of filters, each filter in a column: those without a set that fails the exact test."""
+        found = np.ones(cells.shape[1], np.bool_)
+        _, filters = at = np.nonzero(self._is_open(cells, self._table.column.view.take(cells)))
+        if len(filters):
+            found[filters[~self._stand(cells[at])]] = False
+        return found
 
     def _stand(self, known: Ids) -> Mask:
         """Which of the sets stand the exact test: by all their intervals, or where these do not tell, one by one."""
-        column = self._table.column.view[known]
+        column = self._table.column.view.take(known)
         turns = max(len(asked.possible) for asked in self._asked.values())
         if turns > _MOST_TURNS:
             found, one_by_one = np.zeros(len(known), np.bool_), np.arange(len(known))
         else:
             found = self._by_intervals(known, list(map(self._turn, range(turns))))
-            one_by_one = np.flatnonzero(self._table.irregular.view[known] | self._irregular[column])
+            one_by_one = np.flatnonzero(self._table.irregular.view.take(known) | self._irregular.take(column))
         for at in one_by_one.tolist():
             found[at] = self._test(self._table.sets[known[at]], self._asked[int(column[at])].values)
         return found
@@ -102,22 +101,22 @@ class Around(Question):
 
     def meets(self, known: Ids) -> Mask:
         """Which sets have what is asked between their ends."""
-        column = self._table.column.view[known]
-        found: Mask = self._table.low.view[known] <= self._low[column]
-        found &= self._table.high.view[known] >= self._high[column]
+        column = self._table.column.view.take(known)
+        found: Mask = self._table.low.view.take(known) <= self._low.take(column)
+        found &= self._table.high.view.take(known) >= self._high.take(column)
         return found
 
     def _is_open(self, cells: Ids, of_column: Ids) -> Mask:
-        found: Mask = self._table.many.view[cells] | self._open[of_column]
+        found: Mask = self._table.many.view.take(cells) | self._open.take(of_column)
         return found
 
     def _by_intervals(self, known: Ids, turns: list[tuple[Ids, Ids]]) -> Mask:
         at, starts = self._table.intervals(known)
-        column = np.repeat(self._table.column.view[known], self._table.count.view[known])
-        low, high = self._table.interval_low.view[at], self._table.interval_high.view[at]
+        column = np.repeat(self._table.column.view.take(known), self._table.count.view.take(known))
+        low, high = self._table.interval_low.view.take(at), self._table.interval_high.view.take(at)
         found = np.ones(len(known), np.bool_)
         for asked_low, asked_high in turns:
-            found &= np.logical_or.reduceat((low <= asked_low[column]) & (high >= asked_high[column]), starts)
+            found &= np.logical_or.reduceat((low <= asked_low.take(column)) & (high >= asked_high.take(column)), starts)
         return found
 
     def _test(self, known: ValueSet, values: ValueSet) -> bool:
@@ -169,32 +168,32 @@ class Within(Question):
 
     def bits(self, known: Ids) -> NDArray[np.uint64]:
         """The bits of each set."""
-        column = self._table.column.view[known]
-        inside = (self._table.low.view[known] >= self._low[column]) & (
-            self._table.high.view[known] <= self._high[column]
+        column = self._table.column.view.take(known)
+        inside = (self._table.low.view.take(known) >= self._low.take(column)) & (
+            self._table.high.view.take(known) <= self._high.take(column)
         )
         if self._table.any_irregular:
-            inside |= self._table.irregular.view[known]
-        found: NDArray[np.uint64] = self._bits[column] * inside
+            inside |= self._table.irregular.view.take(known)
+        found: NDArray[np.uint64] = self._bits.take(column) * inside
         if self._implies:
-            holds = self._table.holds.view[known]
-            found |= self._if_no_struct[column] * (holds & HAS_OTHER == 0)
-            found |= self._if_struct[column] * (holds == HAS_OTHER)
+            holds = self._table.holds.view.take(known)
+            found |= self._if_no_struct.take(column) * (holds & HAS_OTHER == 0)
+            found |= self._if_struct.take(column) * (holds == HAS_OTHER)
         return found
 
     def _by_intervals(self, known: Ids, turns: list[tuple[Ids, Ids]]) -> Mask:
         at, starts = self._table.intervals(known)
-        column = np.repeat(self._table.column.view[known], self._table.count.view[known])
-        low, high = self._table.interval_low.view[at], self._table.interval_high.view[at]
+        column = np.repeat(self._table.column.view.take(known), self._table.count.view.take(known))
+        low, high = self._table.interval_low.view.take(at), self._table.interval_high.view.take(at)
         found = np.zeros(len(at), np.bool_)
         for asked_low, asked_high in turns:
-            found |= (low >= asked_low[column]) & (high <= asked_high[column])
+            found |= (low >= asked_low.take(column)) & (high <= asked_high.take(column))
         return np.logical_and.reduceat(found, starts)
 
     def _is_open(self, cells: Ids, of_column: Ids) -> Mask:
-        found: Mask = self._open[of_column]
+        found: Mask = self._open.take(of_column)
         if self._table.any_irregular:
-            found = found | (self._table.irregular.view[cells] & (self._bits[of_column] != 0))
+            found = found | (self._table.irregular.view.take(cells) & (self._bits.take(of_column) != 0))
         return found
 
     def _test(self, known: ValueSet, values: ValueSet) -> bool:

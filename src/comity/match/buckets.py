@@ -1,7 +1,9 @@
-"""Buckets: the ranks of a channel thinned out to at most 254, so that a predicate fits four bytes and 64 events fit one register.
+"""Buckets: the ranks of a channel thinned out to at most 254, so that a predicate fits four bytes and 64 events fit one
+register.
 
-An atom in buckets is `channel | low << 8 | span << 16 | flags << 24`: it passes when (bucket - low) mod 256 <= span. Where an end of the
-interval falls inside a bucket, the answer for that bucket is not certain, which a flag says; then the exact ranks decide.
+An atom in buckets is `channel | low << 8 | span << 16 | flags << 24`: it passes when (bucket - low) mod 256 <= span.
+Where an end of the interval falls inside a bucket, the answer for that bucket is not certain, which a flag says; then
+the exact ranks decide.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ class Buckets:
         span = np.where(one_bucket, 255, (last - first) & 255)
         flags = flag_low * AT_LOW + (flag_high & ~one_bucket) * AT_HIGH
         packed = channel.astype(np.int64) | (first & 255) << 8 | span << 16 | flags << 24
-        return packed.astype(np.uint32)
+        found: npt.NDArray[np.uint32] = packed.astype(np.uint32)
+        return found
 
     def _bucket(self, channel: Ints, rank: Longs) -> Longs:
         found: Longs = self.table[self.start[channel] + rank].astype(np.int64)
@@ -75,10 +78,9 @@ def _edges(size: int, ranks: Ints | None) -> Longs:
         frequent = values[many][np.argsort(-counts[many])][:100]
         alone = sorted({*alone, *frequent.tolist(), *(frequent + 1).tolist()})
     left = MAX_BUCKETS - len(alone)
-    present = ranks[np.searchsorted(ranks, 1) :] if ranks is not None else None
-    if present is not None and len(present):
-        cuts = present[np.linspace(0, len(present) - 1, left).astype(np.int64)]
-    else:
-        cuts = np.arange(left) * size // left
+    present = ranks[np.searchsorted(ranks, 1) :].astype(np.int64) if ranks is not None else np.zeros(0, np.int64)
+    if len(present) == 0:
+        present = np.arange(size)
+    cuts = present[np.linspace(0, len(present) - 1, left).astype(np.int64)]
     edges = np.unique(np.concatenate([alone, cuts]))
     return np.concatenate([edges[edges < size], [size]])

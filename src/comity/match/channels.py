@@ -1,11 +1,13 @@
-"""Channels: what the index knows of an attribute. A channel turns values into ranks, small integers in the order of the constants.
+"""Channels: what the index knows of an attribute. A channel turns values into ranks, small integers in the order of the
+constants.
 
 The ranks of a channel are laid out in segments, each with a gap below, between and above its constants:
 
     0 missing | bools | numbers | strings | anything else
 
-so that every comparison with a constant is an interval of ranks. Constants have even ranks, gaps odd ones. While profiles are read their
-constants are not sorted yet; an end of an interval is then a *code*, `identity * 16 + 8 + shift`, that `ranks_of` resolves.
+so that every comparison with a constant is an interval of ranks. Constants have even ranks, gaps odd ones. While
+profiles are read their constants are not sorted yet; an end of an interval is then a *code*, `identity * 16 + 8 +
+shift`, that `ranks_of` resolves.
 """
 
 from __future__ import annotations

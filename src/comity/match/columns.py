@@ -42,10 +42,6 @@ class Buffers(NamedTuple):
     has_bits: bool
     offset: int
 
-    @property
-    def validity(self) -> tuple[npt.NDArray[np.uint8], bool, int]:
-        return self.bits, self.has_bits, self.offset
-
 
 def buffers_of(column: pa.Array, element: Any) -> Buffers:
     """The memory of a column whose values (or offsets) are `element`s."""
@@ -58,6 +54,13 @@ def buffers_of(column: pa.Array, element: Any) -> Buffers:
         has_bits,
         column.offset,
     )
+
+
+def presence_of(column: pa.Array) -> Buffers:
+    """Only which values are there, for a column of any kind."""
+    bits = np.packbits(column.is_valid().to_numpy(zero_copy_only=False), bitorder="little")
+    bits.setflags(write=False)
+    return Buffers(_NOTHING, _NOTHING, bits, True, 0)
 
 
 def _array(buffer: pa.Buffer | None, element: Any) -> npt.NDArray[Any]:

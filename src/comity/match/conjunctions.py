@@ -1,8 +1,9 @@
-"""Profiles as conjunctions: a filter becomes a disjunction of conjunctions, each of regions of ranks and of tests that no index helps.
+"""Profiles as conjunctions: a filter becomes a disjunction of conjunctions, each of regions of ranks and of tests that
+no index helps.
 
-A region says where the rank of one channel must lie. An atom that is no region (a suffix, a regular expression, two attributes compared,
-arithmetic) stays a *test*, an expression that is evaluated on the events that pass the regions; as far as it can only hold when
-attributes are present, that is a region beside it.
+A region says where the rank of one channel must lie. An atom that is no region (a suffix, a regular expression, two
+attributes compared, arithmetic) stays a *test*, an expression that is evaluated on the events that pass the regions;
+as far as it can only hold when attributes are present, that is a region beside it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from comity.match.channels import (
     ANYTHING,
     BOOLS,
     FALSE,
+    LAST,
     NUMBERS,
     OTHERS_TO,
     PRESENT,
@@ -190,7 +192,7 @@ class ConjunctionReader:
         return number, ((code, high),)
 
     def _constant(self, path: Path, value: Value, *, is_bound: bool) -> tuple[int, int, Interval] | None:
-        """The channel in which a constant is compared, its code, and the segment of the values that it compares with."""
+        """The channel that a constant is compared in, its code, and the segment of the values it compares with."""
         if isinstance(value, datetime | timedelta):
             view = View.TIMESTAMP if isinstance(value, datetime) else View.DURATION
             number = self._channel(path, view)
@@ -312,7 +314,7 @@ class ConjunctionReader:
         return self._kinds[path]
 
     def _may_be_a_time(self, path: Path, text: str) -> bool:
-        """Whether the text, compared with a time, would be read as one: an attribute without a declared kind may hold times."""
+        """Whether the text, compared with a time, is read as one: an attribute without a kind may hold times."""
         if text[:1] not in _TIME_STARTS or self._kind(path) is Kind.STRING:
             return False
         return parse_timestamp(text) is not None or parse_duration(text) is not None

@@ -1,17 +1,16 @@
-"""From targets to profiles: evaluates the tests of conjunctions that have some, and reports a profile of several conjunctions once."""
+"""From targets to profiles: evaluates the tests that are left, and reports a profile of several conjunctions once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from comity.expression.evaluate import Record
 from comity.match.channels import Ints
-from comity.match.compiled import KERNEL
+from comity.match.compiled import kernel
 from comity.match.predicates import Predicates
 from comity.match.residual import BatchRows, Tests
 
@@ -86,7 +85,7 @@ def _tested(
     return holds
 
 
-@nb.njit(**KERNEL)
+@kernel
 def report_once(
     offsets: Any, targets: Any, holds: Any, profile: Any, slot: Any, seen: Any, final: Any, out: Any
 ) -> Any:

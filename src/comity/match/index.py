@@ -45,7 +45,8 @@ class Matches(NamedTuple):
 class ProfileIndex:
     """Many bound filters, ready to be matched; a profile is named by its position, or by the id given for it.
 
-    The columns of a batch are named by the dotted paths of attributes (`heat`, `device.serial`, `event.type`); a null is a missing value.
+    The columns of a batch are named by the dotted paths of attributes (`heat`, `device.serial`, `event.type`); a null
+    is a missing value.
 
     >>> from comity.expression.bind import bind_text
     >>> from comity.expression.scope import Scope
@@ -76,8 +77,9 @@ class ProfileIndex:
     ) -> ProfileIndex:
         """The index over bound filters.
 
-        `attributes` declares the kinds of attributes that have one (the envelope's are known). A `sample` of events makes matching faster,
-        never different. `ids` are the numbers to report, not below zero, instead of the positions.
+        `attributes` declares the kinds of attributes that have one (the envelope's are known). A `sample` of events
+        makes matching faster, never different. `ids` are the numbers to report, not below zero, instead of the
+        positions.
         """
         table = read_predicates(profiles, attributes)
         rankings = [Ranking(layout) for layout in table.layouts]
@@ -113,7 +115,9 @@ class ProfileIndex:
     def match_one(self, record: Record) -> list[int]:
         """The profiles that match one event; the way for a broker, without Arrow."""
         get = record.get
-        ranks = np.array([[ranking.of_value(get(ranking.path) if ranking.path else None)] for ranking in self.rankings], np.int32)
+        ranks = np.array(
+            [[ranking.of_value(get(ranking.path) if ranking.path else None)] for ranking in self.rankings], np.int32
+        )
         _, targets = self._workspace().match(self.postings, ranks)
         return finish_one(targets, self.conditions, self.tests, record)
 

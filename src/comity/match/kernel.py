@@ -1,16 +1,16 @@
 """Matching event by event: for a few events, or one.
 
-Every kernel returns the number of targets written so far, or, when `out` is full, -(e + 1): the caller grows it and goes on at event e.
+Every kernel returns the number of targets written so far, or, when `out` is full, -(e + 1): the caller grows it and
+goes on at event e.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
-from comity.match.compiled import INLINED, KERNEL
+from comity.match.compiled import inlined, kernel
 from comity.match.postings import IS_SET
 from comity.match.vectors import check_sixteen, prefetch, trailing_zeros
 
@@ -19,13 +19,13 @@ _LOW_HALF = np.uint32(0xFFFF)
 _HAS_MORE = np.uint32(4 << 24)
 
 
-@nb.njit(**INLINED)
+@inlined
 def is_within(rank: Any, low: Any, span: Any) -> Any:
     """Whether a rank lies in an exact interval on the circle."""
     return np.uint32(rank - low) <= span
 
 
-@nb.njit(**INLINED)
+@inlined
 def rest_holds(ranks: Any, record: Any, index: Any) -> Any:
     """Whether the predicates of a record that are not inline hold."""
     for j in range(index.rest_start[record], index.rest_start[record + 1]):
@@ -43,7 +43,7 @@ def rest_holds(ranks: Any, record: Any, index: Any) -> Any:
     return True
 
 
-@nb.njit(**INLINED)
+@inlined
 def holds_exactly(ranks: Any, record: Any, index: Any) -> Any:
     """Whether all predicates of a record hold for the ranks of an event."""
     at = np.uint64(record) * np.uint64(4)
@@ -60,7 +60,7 @@ def holds_exactly(ranks: Any, record: Any, index: Any) -> Any:
     return (first & _HAS_MORE) == 0 or rest_holds(ranks, record, index)
 
 
-@nb.njit(**INLINED)
+@inlined
 def scan_sixteen(buckets: Any, record: Any, end: Any, index: Any) -> Any:
     """Sixteen records against one event: bits 0-15 those that pass, bits 16-31 those of them that are not certain."""
     one = check_sixteen(buckets, index.atoms0, record)
@@ -79,7 +79,7 @@ def scan_sixteen(buckets: Any, record: Any, end: Any, index: Any) -> Any:
     return passed | (doubt << np.uint32(16))
 
 
-@nb.njit(**INLINED)
+@inlined
 def scan_list(begin: Any, end: Any, buckets: Any, ranks: Any, index: Any, out: Any, position: Any) -> Any:
     """Writes the targets of a list's records that hold for one event; `out` has room for all of them."""
     record = np.uint64(begin)
@@ -98,9 +98,18 @@ def scan_list(begin: Any, end: Any, buckets: Any, ranks: Any, index: Any, out: A
     return position
 
 
-@nb.njit(**KERNEL)
+@kernel
 def match_events(
-    index: Any, ranks: Any, first: int, position: int, offsets: Any, out: Any, own: Any, buckets: Any, begins: Any, ends: Any
+    index: Any,
+    ranks: Any,
+    first: int,
+    position: int,
+    offsets: Any,
+    out: Any,
+    own: Any,
+    buckets: Any,
+    begins: Any,
+    ends: Any,
 ) -> Any:
     """All events from `first` on; `ranks` is by channel, then event."""
     channels, count = ranks.shape

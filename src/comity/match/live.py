@@ -1,7 +1,8 @@
 """An index that changes while it matches.
 
-Most profiles stand in a large part that never changes, later ones in a small part, and the latest in a tiny one that is built again with
-every addition. A removed profile is made unmatchable where it stands. Readers take the parts as they find them; nothing waits for them.
+Most profiles stand in a large part that never changes, later ones in a small part, and the latest in a tiny one that
+is built again with every addition. A removed profile is made unmatchable where it stands. Readers take the parts as
+they find them; nothing waits for them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from comity.event.types import AttributeType
 from comity.expression.evaluate import Record
 from comity.expression.tree import Expression
 from comity.match.channels import Path
-from comity.match.compiled import KERNEL
+from comity.match.compiled import kernel
 from comity.match.index import Matches, ProfileIndex
 from comity.match.rebuild import build_elsewhere
 
@@ -111,7 +111,7 @@ class LiveIndex:
                 self._parts[number >= self._recent_from].remove([number])
 
     def compact(self) -> None:
-        """Builds the large part again from all profiles. Matching goes on; the building takes the time of the caller."""
+        """Builds the large part again from all profiles, in the time of the caller; matching goes on."""
         with self._lock:
             numbers, until = list(self._profiles), self._next
         self._replace_main(self._built(numbers), numbers, until)
@@ -164,7 +164,9 @@ class LiveIndex:
     def _built(self, numbers: list[int]) -> ProfileIndex:
         profiles = [found for number in numbers if (found := self._profiles.get(number)) is not None]
         kept = [number for number in numbers if number in self._profiles] if len(profiles) < len(numbers) else numbers
-        sample = self._sample if len(profiles) > MAX_LATEST else None  # ranking the sample would take longer than the rest
+        sample = (
+            self._sample if len(profiles) > MAX_LATEST else None
+        )  # ranking the sample would take longer than the rest
         index = ProfileIndex.build(profiles, self._attributes, sample, ids=kept)
         index.prepare_removal()
         return index
@@ -179,7 +181,7 @@ def joined(one: Matches, other: Matches) -> Matches:
     return Matches(offsets, ids)
 
 
-@nb.njit(**KERNEL)
+@kernel
 def join(offsets: Any, ids: Any, other_offsets: Any, other_ids: Any, out: Any) -> None:
     """Writes the ids of each event, those of the other after the own ones."""
     position = 0

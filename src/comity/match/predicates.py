@@ -16,10 +16,10 @@ from comity.match.conjunctions import Conjunction, ConjunctionReader, Region
 
 @dataclass(frozen=True, slots=True)
 class Predicates:
-    """Columns, one row for each predicate. A conjunction (`profile_of`) holds when all of its predicates hold and all of its tests.
+    """Columns, one row for each predicate. A conjunction (`profile_of`) holds when its predicates and its tests hold.
 
-    A predicate is over one channel: the rank lies in one of its intervals (those from `starts[i]` to `starts[i + 1]`), or, where
-    `outside`, in none. The intervals of a predicate are disjoint, ascending and not empty.
+    A predicate is over one channel: the rank lies in one of its intervals, or, where `outside`, in none. Those of
+    predicate i are from `starts[i]` to `starts[i + 1]`: disjoint, ascending and not empty.
     """
 
     layouts: list[Layout]
@@ -131,7 +131,7 @@ def _settled(reader: ConjunctionReader, rows: _Rows) -> Predicates:
 
 
 def _by_use(channel: Ints, layouts: list[Layout], tables: list[Ints]) -> tuple[Ints, list[Layout], list[Ints]]:
-    """Channels in the order of their use, the one that all events share first: only so many fit the fast part of the index."""
+    """Channels in the order of their use, that of all events first: only so many fit the fast part of the index."""
     use = np.bincount(channel, minlength=len(layouts))
     order = [0, *(1 + np.argsort(-use[1:], kind="stable")).tolist()]
     number = np.argsort(order).astype(np.int32)

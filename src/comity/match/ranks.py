@@ -6,7 +6,9 @@ from bisect import bisect_left
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import pairwise
 from math import floor, inf, isfinite, nextafter
+from os.path import commonprefix
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from comity.event.kinds import INT_MAX, INT_MIN, Value, to_microseconds
 from comity.event.times import parse_duration, parse_timestamp
 from comity.match import rank_kernels as kernels
 from comity.match.channels import RANK_ALWAYS, RANK_FALSE, RANK_NUMBERS, RANK_TRUE, Ints, Layout, View
-from comity.match.columns import buffers_of, string_column
+from comity.match.columns import buffers_of, presence_of, string_column
 
 _MAX_LOOKUP = 1 << 20
 """Ranks of integers are looked up when the constants span no more than this."""
@@ -32,6 +34,7 @@ class _Scale(NamedTuple):
     origin: float
     scale: float
     base: int
+    """The rank of the gap below them."""
 
 
 class _Lookup(NamedTuple):
@@ -50,8 +53,14 @@ class _Texts(NamedTuple):
     data: npt.NDArray[np.uint8]
     table: Ints
     bounds: npt.NDArray[np.int64]
+    """Those that texts are ordered by."""
+    shared: int
+    """Bytes that all bounds begin with."""
+    words: npt.NDArray[np.uint64]
+    """Of each bound, the eight bytes after those, as a number in the same order."""
     base: int
     unknown: int
+    """The rank of a text that none of them equals, when none is compared by order."""
 
 
 class Ranking:
@@ -145,7 +154,7 @@ class Ranking:
     @cached_property
     def _known_texts(self) -> dict[str, int]:
         offsets, data = self._texts.offsets.tolist(), self._texts.data.tobytes()
-        texts = (data[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:], strict=True))
+        texts = (data[a:b].decode() for a, b in pairwise(offsets))
         return {text: self._strings_from + 1 + 2 * i for i, text in enumerate(texts)}
 
     @cached_property
@@ -171,30 +180,25 @@ class Ranking:
     def _of_plain_column(self, column: pa.Array, out: Ints) -> None:
         kind = column.type
         if pa.types.is_boolean(kind):
-            found = buffers_of(column, np.uint8)
-            kernels.rank_bools(found.values, *found.validity, RANK_FALSE, RANK_TRUE, out)
+            kernels.rank_bools(buffers_of(column, np.uint8), RANK_FALSE, RANK_TRUE, out)
         elif pa.types.is_integer(kind) and kind != pa.uint64():
             self._of_integers(column if kind == pa.int64() else column.cast(pa.int64()), out)
         elif pa.types.is_floating(kind):
-            found = buffers_of(column if kind == pa.float64() else column.cast(pa.float64()), np.float64)
-            kernels.rank_numbers(found.values, *found.validity, *self._scale(float), out)
+            reals = column if kind == pa.float64() else column.cast(pa.float64())
+            kernels.rank_numbers(buffers_of(reals, np.float64), self._scale(float), out)
         elif string_column(column) is not None:
             self._of_texts(column, out)
         elif pa.types.is_dictionary(kind):
             self._of_plain_column(column.dictionary_decode(), out)
         else:
-            validity = np.ascontiguousarray(
-                np.packbits(column.is_valid().to_numpy(zero_copy_only=False), bitorder="little")
-            )
-            validity.setflags(write=False)
-            kernels.rank_presence(validity, True, 0, self._others, out)
+            kernels.rank_presence(presence_of(column), self._others, out)
 
     def _of_integers(self, column: pa.Array, out: Ints) -> None:
         found = buffers_of(column, np.int64)
         if self._lookup is not None:
-            kernels.rank_small_integers(found.values, *found.validity, *self._lookup, out)
+            kernels.rank_small_integers(found, self._lookup, out)
         else:
-            kernels.rank_numbers(found.values, *found.validity, *self._scale(int), out)
+            kernels.rank_numbers(found, self._scale(int), out)
 
     def _of_texts_or_none(self, column: pa.Array, out: Ints) -> None:
         if string_column(column) is None:
@@ -214,12 +218,10 @@ class Ranking:
         self._of_codes(texts, table, out)
 
     def _rank_texts(self, texts: pa.Array, out: Ints) -> None:
-        found = buffers_of(texts, np.int32)
-        kernels.rank_texts(found.values, found.data, *found.validity, *self._texts, out)
+        kernels.rank_texts(buffers_of(texts, np.int32), self._texts, out)
 
     def _of_codes(self, column: pa.DictionaryArray, table: Ints, out: Ints) -> None:
-        found = buffers_of(column.indices, np.int32)
-        kernels.rank_codes(found.values, *found.validity, table, out)
+        kernels.rank_codes(buffers_of(column.indices, np.int32), table, out)
 
     def _of_time_column(self, column: pa.Array, out: Ints, declared_as_time: bool) -> None:
         kind, is_moment = column.type, self.view is View.TIMESTAMP
@@ -265,7 +267,7 @@ def _compact(numbers: list[Any]) -> list[Any] | npt.NDArray[Any]:
     kinds = {type(number) for number in numbers}
     if kinds == {float}:
         return np.array(numbers, np.float64)
-    if kinds == {int} and INT_MIN <= numbers[0] and numbers[-1] <= INT_MAX:
+    if kinds == {int} and numbers[0] >= INT_MIN and numbers[-1] <= INT_MAX:
         return np.array(numbers, np.int64)
     return numbers
 
@@ -311,6 +313,9 @@ def _texts(layout: Layout) -> _Texts:
         slots *= 2
     table = np.full(slots, -1, np.int32)
     kernels.fill_table(offsets, data, table)
-    bounds = np.array([i for i, text in enumerate(layout.strings) if text in layout.bounds], np.int64)
+    bounds = [i for i, text in enumerate(layout.strings) if text in layout.bounds]
+    shared = len(commonprefix([encoded[i] for i in (*bounds[:1], *bounds[-1:])]))
+    words = [int.from_bytes(encoded[i][shared : shared + 8].ljust(8, b"\0"), "big") for i in bounds]
     unknown = 0 if layout.view is View.TYPE else layout.strings_from
-    return _Texts(offsets, data, table, bounds, layout.strings_from, unknown)
+    ordered = np.array(bounds, np.int64), shared, np.array(words, np.uint64)
+    return _Texts(offsets, data, table, *ordered, layout.strings_from, unknown)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import IO, Any
 
@@ -41,10 +42,8 @@ def build_elsewhere(
         command = [sys.executable, "-m", "comity.match.rebuild", str(file)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
             assert process.stdin is not None
-            try:
+            with suppress(BrokenPipeError):  # its exit status says more
                 _send(process.stdin, profiles, attributes, sample, ids)
-            except BrokenPipeError:
-                pass  # its exit status says more
         if process.returncode != 0:
             raise Permanent("the process that builds the index failed", code="index-build-failed")
         return read_index(file)

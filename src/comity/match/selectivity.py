@@ -1,4 +1,4 @@
-"""How often predicates hold: estimated from a sample of events, or from the ranks alone. Estimates never change results, only speed."""
+"""How often predicates hold, estimated from a sample of events. Estimates never change results, only speed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ class Sample:
     def share(self, channel: int, low: Ints, high: Ints) -> Floats:
         """The share of events whose rank lies in each interval."""
         if self._sorted is None:
-            return (high - low + 1) / self.sizes[channel]
+            uniform: Floats = (high - low + 1) / self.sizes[channel]
+            return uniform
         ranks = self._sorted[channel]
         count = np.searchsorted(ranks, high, "right") - np.searchsorted(ranks, low, "left")
-        return np.maximum(count, 0.3) / len(ranks)
+        found: Floats = np.maximum(count, 0.3) / len(ranks)
+        return found
 
 
 def selectivity(table: Predicates, sample: Sample) -> Floats:

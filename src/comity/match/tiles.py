@@ -1,17 +1,17 @@
-"""Matching in tiles: for thousands of events. A block of events is sorted by one channel after the other; the events that look into the same list
-stand together then, and each record of the list is compared with 64 of them at a time, in buckets.
+"""Matching in tiles: for thousands of events. A block of events is sorted by one channel after the other; the events
+that look into the same list stand together then, and each record of the list is compared with 64 of them at a time,
+in buckets.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
-from comity.match.compiled import INLINED, KERNEL
+from comity.match.compiled import inlined, kernel
 from comity.match.kernel import holds_exactly, rest_holds, scan_sixteen
-from comity.match.vectors import bytes_at_distance, bytes_within, trailing_zeros
+from comity.match.vectors import bytes_at_distance, bytes_within, prefetch, trailing_zeros
 
 BLOCK = 8192
 """Events of a block: what belongs to one stays in the cache."""
@@ -19,6 +19,8 @@ STRIDE = BLOCK + 64
 FEW = 16
 """Events of a group below which they are matched one by one."""
 DIGIT = 2048
+AHEAD = 24
+"""Pairs by which the next place to write to is known in advance."""
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _BYTE = np.uint32(255)
@@ -27,7 +29,7 @@ _UNSURE = np.uint32(7 << 24)
 _HAS_MORE = np.uint32(4 << 24)
 
 
-@nb.njit(**KERNEL)
+@kernel
 def load_block(index: Any, ranks: Any, start: int, count: int, columns: Any, rows: Any, own: Any) -> None:
     """The block's ranks by event, and its buckets both by channel and by event."""
     inline = len(index.bucket_start) - 1
@@ -42,9 +44,9 @@ def load_block(index: Any, ranks: Any, start: int, count: int, columns: Any, row
                 rows[i, channel] = bucket
 
 
-@nb.njit(**KERNEL)
+@kernel
 def sort_block(ranks: Any, takes_missing: bool, work: Any) -> Any:
-    """The events of a block by their rank in one channel; their number, without those whose value is missing if that cannot matter."""
+    """The events of a block by their rank in one channel; gives their number, those that cannot match left out."""
     order, key = work.order, work.key
     count = _ZERO
     bits = np.int32(0)
@@ -71,7 +73,7 @@ def sort_block(ranks: Any, takes_missing: bool, work: Any) -> Any:
     return count
 
 
-@nb.njit(**INLINED)
+@inlined
 def sort_by_digit(key: Any, order: Any, key2: Any, order2: Any, count: Any, shift: int, digits: Any) -> None:
     """One pass of a radix sort."""
     for digit in range(DIGIT):
@@ -91,7 +93,7 @@ def sort_by_digit(key: Any, order: Any, key2: Any, order2: Any, count: Any, shif
         order2[place] = order[i]
 
 
-@nb.njit(**INLINED)
+@inlined
 def atom_within(atom: Any, sorted_columns: Any, at: Any) -> Any:
     """Which of 64 events an atom lets pass."""
     base = np.uint64(atom & _BYTE) * np.uint64(STRIDE) + at
@@ -99,7 +101,7 @@ def atom_within(atom: Any, sorted_columns: Any, at: Any) -> Any:
     return bytes_within(sorted_columns, base, low, np.uint8((atom >> np.uint32(16)) & _BYTE))
 
 
-@nb.njit(**INLINED)
+@inlined
 def atom_in_doubt(atom: Any, sorted_columns: Any, at: Any) -> Any:
     """Which of 64 events lie in a bucket that an end of the atom's interval cuts."""
     if atom & _EDGES == 0:
@@ -112,9 +114,9 @@ def atom_in_doubt(atom: Any, sorted_columns: Any, at: Any) -> Any:
     return bytes_at_distance(sorted_columns, base, low, first, last)
 
 
-@nb.njit(**INLINED)
+@inlined
 def settle(passed: Any, record: Any, at: Any, sorted_columns: Any, order: Any, own: Any, index: Any) -> Any:
-    """Of the events that passed in buckets, those that pass by their ranks, and also by the predicates that are not inline."""
+    """Of the events that passed in buckets, those that pass by their ranks, and by the rest of the predicates."""
     doubt = atom_in_doubt(index.atoms0[record], sorted_columns, at)
     doubt |= atom_in_doubt(index.atoms1[record], sorted_columns, at)
     doubt |= atom_in_doubt(index.atoms2[record], sorted_columns, at)
@@ -134,7 +136,7 @@ def settle(passed: Any, record: Any, at: Any, sorted_columns: Any, order: Any, o
     return passed
 
 
-@nb.njit(**KERNEL)
+@kernel
 def scan_many(
     i: Any,
     j: Any,
@@ -145,7 +147,7 @@ def scan_many(
     work: Any,
     pairs: int,
 ) -> Any:
-    """Every record of a list against the events i to j of the sorted block; the pairs found so far, -1 when there is no room."""
+    """Every record of a list against events i to j of the sorted block; the pairs so far, -1 if there is no room."""
     sorted_columns, order, bucket_from = work.sorted_columns, work.order, work.bucket_from
     narrows = by_channel >= 0 and by_channel < len(index.bucket_start) - 1 and j - i >= np.uint64(128)
     if narrows:
@@ -174,7 +176,9 @@ def scan_many(
                 passed &= (_ONE << left) - _ONE
             if passed:
                 if (atom0 | atom1 | atom2 | atom3) & _UNSURE:
-                    again = record + (trailing_zeros(passed) >> np.uint64(6))  # the record, but not hoisted out of the loop
+                    again = record + (
+                        trailing_zeros(passed) >> np.uint64(6)
+                    )  # the record, but not hoisted out of the loop
                     passed = settle(passed, again, at, sorted_columns, order, work.own, index)
                 if pairs > capacity:
                     return -1
@@ -188,7 +192,7 @@ def scan_many(
     return pairs
 
 
-@nb.njit(**INLINED)
+@inlined
 def own_atom(channel: Any, atom0: Any, atom1: Any, atom2: Any, atom3: Any) -> Any:
     """The atom on a channel; one that always passes when there is none."""
     if atom0 & _BYTE == channel:
@@ -202,7 +206,7 @@ def own_atom(channel: Any, atom0: Any, atom1: Any, atom2: Any, atom3: Any) -> An
     return np.uint32(255 << 16)
 
 
-@nb.njit(**INLINED)
+@inlined
 def find_buckets(i: Any, j: Any, base: Any, sorted_columns: Any, bucket_from: Any) -> None:
     """Where each bucket of the channel that the block is sorted by begins."""
     at = i
@@ -212,7 +216,7 @@ def find_buckets(i: Any, j: Any, base: Any, sorted_columns: Any, bucket_from: An
         bucket_from[bucket] = at
 
 
-@nb.njit(**KERNEL)
+@kernel
 def scan_few(
     i: Any,
     j: Any,
@@ -247,7 +251,7 @@ def scan_few(
     return pairs
 
 
-@nb.njit(**KERNEL)
+@kernel
 def scan_channel(channel: int, count: Any, index: Any, work: Any, pairs: int) -> Any:
     """All lists of one channel, for a block that is sorted by it."""
     first_level = index.level_start[channel]
@@ -282,7 +286,7 @@ def scan_channel(channel: int, count: Any, index: Any, work: Any, pairs: int) ->
     return pairs
 
 
-@nb.njit(**KERNEL)
+@kernel
 def match_block(index: Any, ranks: Any, start: int, count: int, work: Any) -> Any:
     """All pairs of an event of the block and a target; -1 when there is no room for them."""
     load_block(index, ranks, start, count, work.columns, work.rows, work.own)
@@ -304,19 +308,25 @@ def match_block(index: Any, ranks: Any, start: int, count: int, work: Any) -> An
     return pairs
 
 
-@nb.njit(**KERNEL)
-def gather_pairs(pair_event: Any, pair_target: Any, pairs: int, start: int, count: int, offsets: Any, out: Any) -> None:
+@kernel
+def gather_pairs(work: Any, pairs: int, start: int, count: int, offsets: Any, out: Any) -> None:
     """The pairs of a block as one run of targets for each event; `offsets[start]` is where the first one begins."""
-    base = offsets[start]
+    place = work.key  # of the next target of each event; 32 bits and from the block's begin on, so that all stay close
+    events = work.pair_event
     for i in range(count):
-        offsets[start + 1 + i] = 0
+        place[i] = 0
     for i in range(pairs):
-        offsets[start + 1 + pair_event[i]] += 1
-    for i in range(count):  # for now, the place of the next target of event i
-        here = offsets[start + 1 + i]
-        offsets[start + 1 + i] = base
-        base += here
+        place[events[i]] += 1
+    base = offsets[start]
+    total = 0
+    for i in range(count):
+        here = place[i]
+        place[i] = total
+        total += here
+        offsets[start + 1 + i] = base + total
     for i in range(pairs):
-        at = start + 1 + pair_event[i]
-        out[offsets[at]] = pair_target[i]
-        offsets[at] += 1
+        ahead = min(i + AHEAD, pairs - 1)
+        prefetch(out, base + place[events[ahead]])
+        at = place[events[i]]
+        out[base + at] = work.pair_target[i]
+        place[events[i]] = at + 1

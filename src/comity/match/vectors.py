@@ -1,4 +1,5 @@
-"""A few vector operations that loops do not express: each is a line or two of LLVM's vector code, which every processor can run.
+"""A few vector operations that loops do not express: each is a line or two of LLVM's vector code, which every processor
+can run.
 
 Widths are fixed at 64 bytes or 16 words; LLVM splits them where registers are narrower.
 """
@@ -7,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.core import cgutils as untyped_cgutils
 
+from comity.match.compiled import vector_operation
+
+cgutils: Any = untyped_cgutils
 _I1, _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 
 
@@ -42,7 +45,7 @@ def _word(builder: Any, value: Any, kind: Any) -> Any:
     return builder.sext(value, _I64) if getattr(kind, "signed", False) else builder.zext(value, _I64)
 
 
-@intrinsic
+@vector_operation
 def bytes_within(typing: Any, column: Any, at: Any, low: Any, span: Any) -> Any:
     """Of 64 bytes, as 64 bits: those with (byte - low) mod 256 <= span."""
     signature = types.uint64(column, at, types.uint8, types.uint8)
@@ -56,7 +59,7 @@ def bytes_within(typing: Any, column: Any, at: Any, low: Any, span: Any) -> Any:
     return signature, generate
 
 
-@intrinsic
+@vector_operation
 def bytes_at_distance(typing: Any, column: Any, at: Any, low: Any, one: Any, other: Any) -> Any:
     """Of 64 bytes, as 64 bits: those with (byte - low) mod 256 equal to one or the other."""
     signature = types.uint64(column, at, types.uint8, types.uint8, types.uint8)
@@ -71,7 +74,7 @@ def bytes_at_distance(typing: Any, column: Any, at: Any, low: Any, one: Any, oth
     return signature, generate
 
 
-@intrinsic
+@vector_operation
 def check_sixteen(typing: Any, row: Any, packed: Any, at: Any) -> Any:
     """Sixteen packed atoms against one event: bits 0-15 those that pass, bits 16-31 those whose answer is not certain.
 
@@ -122,7 +125,7 @@ def _gather(builder: Any, base: Any, places: Any) -> Any:
     return builder.call(function, arguments)
 
 
-@intrinsic
+@vector_operation
 def trailing_zeros(typing: Any, bits: Any) -> Any:
     """The number of the lowest bit that is set."""
     signature = types.uint64(types.uint64)
@@ -135,7 +138,7 @@ def trailing_zeros(typing: Any, bits: Any) -> Any:
     return signature, generate
 
 
-@intrinsic
+@vector_operation
 def bit_count(typing: Any, bits: Any) -> Any:
     """How many bits are set."""
     signature = types.uint64(types.uint64)
@@ -147,7 +150,7 @@ def bit_count(typing: Any, bits: Any) -> Any:
     return signature, generate
 
 
-@intrinsic
+@vector_operation
 def load_word(typing: Any, data: Any, at: Any) -> Any:
     """Eight bytes of an array of bytes, at any alignment."""
     signature = types.uint64(data, at)
@@ -164,7 +167,19 @@ def load_word(typing: Any, data: Any, at: Any) -> Any:
     return signature, generate
 
 
-@intrinsic
+@vector_operation
+def swap_bytes(typing: Any, word: Any) -> Any:
+    """The eight bytes of a word in the opposite order."""
+    signature = types.uint64(types.uint64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I64, [_I64]), "llvm.bswap.i64")
+        return builder.call(function, [arguments[0]])
+
+    return signature, generate
+
+
+@vector_operation
 def prefetch(typing: Any, array: Any, at: Any) -> Any:
     """Asks for an element to be in the cache soon."""
     signature = types.void(array, at)

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from comity.match.access import LEVELS
 from comity.match.buckets import MAX_CHANNELS
 from comity.match.channels import Ints
 from comity.match.kernel import match_events
-from comity.match.postings import LEVELS, Postings
+from comity.match.postings import Postings
 from comity.match.tiles import BLOCK, DIGIT, STRIDE, gather_pairs, match_block
 
 Offsets = npt.NDArray[np.int64]
@@ -81,7 +82,7 @@ class Workspace:
             used = int(offsets[start])
             if used + pairs > len(self._out):
                 self._grow(2 * (used + pairs), used)
-            gather_pairs(tile.pair_event, tile.pair_target, pairs, start, count, offsets, self._out)
+            gather_pairs(tile, pairs, start, count, offsets, self._out)
         return int(offsets[events])
 
     def _grow(self, size: int, used: int) -> None:

@@ -83,8 +83,7 @@ def _int_result(symbol: str, left: Operand, right: Operand) -> Operand | None:
     if symbol == "%":
         divisor = _divisor(right, right.column)
         return None if divisor is None else _calculated(left.column % divisor, left, right)
-    operate = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply}[symbol]
-    return _calculated(operate(left.column, right.column), left, right)
+    return _checked(symbol, left, right)
 
 
 def _float_result(symbol: str, left: Operand, right: Operand) -> Operand | None:
@@ -146,8 +145,7 @@ def _times(symbol: str, left: Alternatives, right: Alternatives) -> Results:
     if symbol == "+" and span and other_moment:
         yield Kind.TIMESTAMP, _shifted("+", other_moment, span)
     if symbol in "+-" and span and other_span:
-        operate = F.try_add if symbol == "+" else F.try_subtract
-        yield Kind.DURATION, _calculated(operate(span.column, other_span.column), span, other_span)
+        yield Kind.DURATION, _checked(symbol, span, other_span)
     if symbol == "/" and span and other_span:
         yield from _given(Kind.FLOAT, _float_result("/", _span_as_float(span), _span_as_float(other_span)))
     if symbol in "*/" and span:
@@ -158,8 +156,7 @@ def _times(symbol: str, left: Alternatives, right: Alternatives) -> Results:
 
 def _scaled(symbol: str, span: Operand, factor: Alternatives) -> Results:
     if symbol == "*" and Kind.INT in factor:
-        column = F.try_multiply(span.column, factor[Kind.INT].column)
-        yield Kind.DURATION, _calculated(column, span, factor[Kind.INT])
+        yield Kind.DURATION, _checked("*", span, factor[Kind.INT])
     number = _float_view(factor) if symbol == "/" else factor.get(Kind.FLOAT)
     scaled = _float_result(symbol, _span_as_float(span), number) if number else None
     if scaled is not None:
@@ -173,7 +170,7 @@ def _span_as_float(span: Operand) -> Operand:
 
 
 def _shifted(symbol: str, moment: Operand, span: Operand) -> Operand:
-    count = (F.try_add if symbol == "+" else F.try_subtract)(_count(moment), span.column)
+    count = (F.try_add if symbol == "+" else F.try_subtract)(_count(moment), _apart(span))
     column = F.timestamp_micros(F.when(count.between(_FIRST_MICROSECOND, _LAST_MICROSECOND), count))
     return Operand(column, size=2 * (moment.size + span.size) + 3)
 
@@ -182,6 +179,17 @@ def _count(moment: Operand) -> Column:
     if moment.constant is not None:
         return F.lit(to_microseconds(moment.constant)).cast("long")
     return F.unix_micros(moment.column)
+
+
+def _checked(symbol: str, left: Operand, right: Operand) -> Operand:
+    """A sum, difference or product of ints, missing when it does not fit in 64 bits."""
+    operate = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply}[symbol]
+    return replace(_calculated(operate(_apart(left), _apart(right)), left, right), is_chain=symbol != "-")
+
+
+def _apart(operand: Operand) -> Column:
+    """The column so that Spark sees no sum in a sum: it would turn x + 5 - 5 into x, also where x + 5 overflows."""
+    return operand.column.bitwiseOR(F.lit(0)) if operand.is_chain else operand.column
 
 
 def _calculated(column: Column, *operands: Operand) -> Operand:

@@ -36,7 +36,9 @@ class Operand:
     Rounding is monotone, so the same float operation on the bounds of the operands bounds the result.
     """
     doubtful: Column | None = None
-    """A part that may be infinite or NaN, where the value is finite whenever that part is; the column itself if None."""
+    """A part that may be infinite or NaN, while the value is finite whenever the part is; the column itself if None."""
+    is_chain: bool = False
+    """Whether it is a sum or product of ints, which Spark would join with the next one and reorder."""
     type: AttributeType | None = None
     """Of a struct or a list."""
     texts: Column | None = None

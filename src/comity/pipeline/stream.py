@@ -56,7 +56,7 @@ class StreamRun:
         )
         trigger = {"availableNow": True} if until_empty else {"processingTime": f"{trigger_s} seconds"}
         with spark_failures():
-            return writer.trigger(**trigger).start()  # type: ignore[arg-type]
+            return writer.trigger(**trigger).start()
 
     def take_batch(self, lines: DataFrame, number: int) -> None:
         """Deliver one batch; doing it again changes nothing."""

@@ -1,0 +1,163 @@
+"""Streams: the same notifications as in one batch, across batch cuts, restarts, kills and changes of profiles."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from comity.engine import Notification, run
+from comity.event import read_events
+from comity.federation import load
+from comity.federation.watch import WatchedFederation
+from comity.pipeline.stream import StreamRun
+from comity.plan import compile_plan
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+KILLS = 50 if os.environ.get("COMITY_PROFILE") == "nightly" else 3
+
+
+def write_events(folder: Path, files: int, *, first: int = 0) -> None:
+    """Files of fires and floods, good and bad, in which every third event comes again in the next file."""
+    folder.mkdir(exist_ok=True)
+    for number in range(first, first + files):
+        ids = [f"{number}-{at}" for at in range(6)] + [f"{number - 1}-{at}" for at in (0, 3) if number]
+        lines = [json.dumps(_event(one)) for one in ids] + ["{broken"]
+        partial = folder / f".{number}.partial"
+        partial.write_text("\n".join(lines) + "\n")
+        partial.rename(folder / f"{number:03d}.jsonl")
+
+
+def _event(identifier: str) -> dict[str, Any]:
+    number, at = map(int, identifier.split("-"))
+    heat: Any = "hot" if at == 5 else 100.0 + 30 * at
+    time_of = f"2026-11-{10 + number % 15:02d}T1{at}:00:00Z"
+    data = {"room": f"room {at}", "heat": heat}
+    return {"id": identifier, "source": "house_a/x", "type": "house_a.FireDetected", "time": time_of, "data": data}
+
+
+def expected(folder: Path, federation: Path = EXAMPLE) -> list[tuple[str, str, str]]:
+    found = load(federation)
+    outcomes = run(compile_plan(found), read_events(folder, found.find_type, require_time=True))
+    return sorted((one.profile, one.event.id, one.event.type) for one in outcomes if isinstance(one, Notification))
+
+
+def delivered(out: Path) -> list[tuple[str, str, str]]:
+    rows = [
+        json.loads(line) for file in (out / "fire_station").glob("*.jsonl") for line in file.read_text().splitlines()
+    ]
+    return sorted((row["profile"], row["id"], row["type"]) for row in rows)
+
+
+def rejected(out: Path) -> int:
+    return sum(len(file.read_text().splitlines()) for file in (out / "rejected").glob("*.jsonl"))
+
+
+def take_all(spark: SparkSession, out: Path, events: Path, *, files_per_batch: int, federation: Path = EXAMPLE) -> int:
+    batches: list[int] = []
+    stream = StreamRun(WatchedFederation(federation), out, lambda number, _: batches.append(number))
+    query = stream.start(spark, events, trigger_s=0, until_empty=True, files_per_batch=files_per_batch)
+    query.awaitTermination()
+    return len(batches)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("files_per_batch", [1, 100])
+def test_a_stream_delivers_what_a_batch_delivers_however_it_is_cut(
+    spark: SparkSession, tmp_path: Path, files_per_batch: int
+) -> None:
+    write_events(tmp_path / "events", 3)
+    batches = take_all(spark, tmp_path / "out", tmp_path / "events", files_per_batch=files_per_batch)
+    assert batches == (3 if files_per_batch == 1 else 1)
+    assert delivered(tmp_path / "out") == expected(tmp_path / "events")
+    assert rejected(tmp_path / "out") == 3 * 2
+
+
+@pytest.mark.spark
+def test_a_stream_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
+    write_events(tmp_path / "events", 2)
+    take_all(spark, tmp_path / "out", tmp_path / "events", files_per_batch=100)
+    write_events(tmp_path / "events", 1, first=2)
+    assert take_all(spark, tmp_path / "out", tmp_path / "events", files_per_batch=100) == 1
+    assert delivered(tmp_path / "out") == expected(tmp_path / "events")
+
+
+@pytest.mark.spark
+def test_a_batch_that_is_taken_again_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    write_events(tmp_path / "events", 1)
+    stream = StreamRun(WatchedFederation(EXAMPLE), tmp_path / "out")
+    lines = spark.read.text(str(tmp_path / "events")).selectExpr("value", "'f' as file")
+    for _ in range(2):
+        stream.take_batch(lines, 0)
+    assert delivered(tmp_path / "out") == expected(tmp_path / "events")
+    stream.take_batch(lines, 1)
+    assert delivered(tmp_path / "out") == expected(tmp_path / "events")
+
+
+@pytest.mark.spark
+def test_a_changed_profile_counts_from_the_next_batch(spark: SparkSession, tmp_path: Path) -> None:
+    federation = tmp_path / "federation"
+    shutil.copytree(EXAMPLE, federation, ignore=shutil.ignore_patterns("events"))
+    faults: list[str] = []
+    stream = StreamRun(WatchedFederation(federation, lambda error: faults.append(error.code)), tmp_path / "out")
+    write_events(tmp_path / "events", 1)
+    lines = spark.read.text(str(tmp_path / "events")).selectExpr("value", "'f' as file")
+    stream.take_batch(lines, 0)
+    before = delivered(tmp_path / "out")
+
+    extra = federation / "profiles" / "extra.yaml"
+    extra.write_text("profiles:\n  everything: {domain: fire_station, on: Incident}\n")
+    stream.take_batch(lines, 1)
+    added = [row for row in delivered(tmp_path / "out") if row not in before]
+    assert {profile for profile, _, _ in added} == {"everything"}
+    assert len(added) == 5
+
+    extra.write_text("profiles:\n  everything: {domain: fire_station, on: Nothing}\n")
+    stream.take_batch(lines, 2)
+    assert faults == ["faults"]
+    assert len(delivered(tmp_path / "out")) == len(before) + 5
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_stream_that_is_killed_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    files = 4 + KILLS
+    write_events(tmp_path / "events", files)
+    chance = random.Random(11)
+    command = [sys.executable, "-m", "comity.cli.main", "run", str(EXAMPLE), "--stream", "--until-empty"]
+    command += ["--events", str(tmp_path / "events"), "--out", str(tmp_path / "out"), "--files-per-batch", "1"]
+    kills = 0
+    while True:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        ) as running:
+            if kills < KILLS:
+                _kill_in_the_middle(running, chance)
+            output, errors = running.communicate(timeout=600)
+        if kills < KILLS and running.returncode == -signal.SIGKILL:
+            kills += 1
+            continue
+        assert running.returncode == 0, errors.decode()
+        break
+    assert kills == KILLS
+    assert b"batch" in output
+    assert delivered(tmp_path / "out") == expected(tmp_path / "events")
+    assert rejected(tmp_path / "out") == files * 2
+
+
+def _kill_in_the_middle(running: subprocess.Popen[bytes], chance: random.Random) -> None:
+    """Wait until it has published a batch, let it go on for a moment, and end it and all its processes at once."""
+    assert running.stdout is not None
+    running.stdout.readline()
+    time.sleep(chance.uniform(0, 1.5))
+    os.killpg(running.pid, signal.SIGKILL)
