@@ -143,7 +143,7 @@ class SpaceIndex:
 
     def _meeting(self, box: Box, among: Mask) -> Mask:
         """The filters whose boxes have something in common with this one: no attribute keeps them apart."""
-        found: Mask = among & (self._fits.view != Fit.EMPTY)
+        found: Mask = among & (self._fits.view != Fit.EMPTY) if self._empty else among.copy()
         for path, values in box.items():
             column = self._columns.get(path)
             if column is not None:

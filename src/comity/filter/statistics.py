@@ -37,7 +37,7 @@ class Statistics:
         it.
 
         >>> from comity.expression.parse import parse
-        >>> Statistics.declared({"x": (0, 10)}).share_outside(parse("x < 8"), parse("x < 4"))
+        >>> round(Statistics.declared({"x": (0, 10)}).share_outside(parse("x < 8"), parse("x < 4")), 3)
         0.5
         """
         chance = random.Random(seed)

@@ -1,70 +1,27 @@
-"""Profiles as conjunctions: a filter becomes a disjunction of conjunctions, each of regions of ranks and of tests that
-no index helps.
+"""Profiles as conjunctions: a filter becomes a disjunction of conjunctions, of regions and of tests without an index.
 
 A region says where the rank of one channel must lie. An atom that is no region (a suffix, a regular expression, two
-attributes compared, arithmetic) stays a *test*, an expression that is evaluated on the events that pass the regions;
-as far as it can only hold when attributes are present, that is a region beside it.
+attributes compared, arithmetic) stays a *test*, an expression that is evaluated on the events that pass the regions; as
+far as it can only hold when attributes are present, that is a region beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from comity.event.event import Event
-from comity.event.kinds import Kind, Value, to_microseconds
-from comity.event.times import parse_duration, parse_timestamp
-from comity.event.types import ENVELOPE, ENVELOPE_NAME, AttributeType
+from comity.event.types import AttributeType
 from comity.expression.evaluate import holds
-from comity.expression.like import Wildcard, like_tokens
-from comity.expression.tree import (
-    MIRRORED,
-    And,
-    Arithmetic,
-    Attribute,
-    Between,
-    Compare,
-    Exists,
-    Expression,
-    In,
-    IsType,
-    Literal,
-    Negative,
-    Not,
-    Or,
-    TextTest,
-    attributes,
-)
+from comity.expression.tree import And, Expression, Literal, Not, Or, attributes
 from comity.limits import limits
-from comity.match.channels import (
-    ANYTHING,
-    BOOLS,
-    FALSE,
-    LAST,
-    NUMBERS,
-    OTHERS_TO,
-    PRESENT,
-    SCALE,
-    STRINGS,
-    STRINGS_FROM,
-    TRUE,
-    Channel,
-    Interval,
-    Path,
-    View,
-)
+from comity.match.channels import ANYTHING, Path
+from comity.match.regions import Region, RegionReader, complement
 
-Region = tuple[int, tuple[Interval, ...]]
-"""The number of a channel, and disjoint intervals of codes in ascending order, in one of which the rank must lie."""
-
-TYPE_PATH: Path = ("event", "type")
-_TIME_VIEWS = {Kind.TIMESTAMP: View.TIMESTAMP, Kind.DURATION: View.DURATION}
 _NO_EVENT = Event("", "", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Conjunction:
+class Conjunction(NamedTuple):
     """All regions and all tests must hold."""
 
     regions: tuple[Region, ...] = ()
@@ -77,7 +34,7 @@ _NEVER: Conjunctions = []
 
 
 class ConjunctionReader:
-    """Turns bound filters into conjunctions, and gathers the channels and constants that they need.
+    """Turns bound filters into conjunctions; `regions` knows the channels and constants of all of them.
 
     >>> from comity.expression.bind import bind_text
     >>> from comity.expression.scope import Scope
@@ -88,31 +45,20 @@ class ConjunctionReader:
     """
 
     def __init__(self, declared: Mapping[Path, AttributeType] | None = None) -> None:
-        self.channels: list[Channel] = [Channel((), View.ALWAYS)]
-        self._numbers: dict[tuple[Path, View], int] = {}
-        self._plains: dict[Path, int] = {}
-        self._declared = declared or {}
-        self._kinds: dict[Path, Kind | None] = {}
+        self.regions = RegionReader(declared)
         self._most = limits().max_conjunctions
 
     def read(self, node: Expression, positive: bool = True) -> Conjunctions:
         """The filter, or, not `positive`, its complement; empty when it can never hold."""
-        match node:
-            case And(items):
-                return self._all(items, positive) if positive else self._any(items, positive)
-            case Or(items):
-                return self._any(items, positive) if positive else self._all(items, positive)
-            case Not(item):
-                return self.read(item, not positive)
-            case Literal(value):
-                return _ALWAYS if (value is True) is positive else _NEVER
+        if isinstance(node, And):  # patterns of classes would take most of the time
+            return self._all(node.items, positive) if positive else self._any(node.items, positive)
+        if isinstance(node, Or):
+            return self._any(node.items, positive) if positive else self._all(node.items, positive)
+        if isinstance(node, Not):
+            return self.read(node.item, not positive)
+        if isinstance(node, Literal):
+            return _ALWAYS if (node.value is True) is positive else _NEVER
         return self._atom(node, positive)
-
-    def type_names(self, names: tuple[str, ...]) -> None:
-        """Makes types known, a type before its subtypes; larger families first keep every family together."""
-        channel = self.channels[self._channel(TYPE_PATH, View.TYPE)]
-        for name in names:
-            channel.string(name)
 
     def _all(self, items: tuple[Expression, ...], positive: bool) -> Conjunctions:
         """Each way to satisfy all items; an item with too many ways is a test."""
@@ -120,6 +66,8 @@ class ConjunctionReader:
         if not all(found):
             return _NEVER
         result = [_joined([ways[0] for ways in found if len(ways) == 1])]
+        if all(len(ways) == 1 for ways in found):
+            return result
         for item, ways in sorted(zip(items, found, strict=True), key=lambda pair: len(pair[1])):
             if len(ways) == 1:
                 continue
@@ -137,11 +85,11 @@ class ConjunctionReader:
         return [_tested(Or(items) if positive else And(items), positive)]
 
     def _atom(self, node: Expression, positive: bool) -> Conjunctions:
-        region = self._region(node)
+        region = self.regions.region(node)
         if region is None:
             if not attributes(node):
                 return _ALWAYS if holds(node, _NO_EVENT) is positive else _NEVER
-            needed = self._needed(node) if positive else ()
+            needed = self.regions.needed(node) if positive else ()
             return [Conjunction(needed, (node if positive else Not(node),))]
         channel, intervals = region
         if not positive:
@@ -150,247 +98,14 @@ class ConjunctionReader:
             return _ALWAYS
         return [Conjunction(((channel, intervals),))] if intervals else _NEVER
 
-    def _region(self, node: Expression) -> Region | None:
-        """The region that is the atom; None when it is a test."""
-        match node:
-            case Compare(symbol, Attribute(path), Literal(value)):
-                return self._comparison(symbol, path, value)
-            case Compare(symbol, Literal(value), Attribute(path)):
-                return self._comparison(MIRRORED[symbol], path, value)
-            case Between(Attribute(path), Literal(low), Literal(high), negated):
-                return self._range(path, low, high, negated)
-            case In(Attribute(path), items, negated) if all(isinstance(item, Literal) for item in items):
-                return self._list(path, [item.value for item in items if isinstance(item, Literal)], negated)
-            case TextTest(test, Attribute(path), text, negated):
-                return self._text(test, path, text, negated)
-            case Exists(attribute):
-                return self._plain(attribute.path), (PRESENT,)
-            case IsType(_, names):
-                return self._types(names)
-        return None
-
-    def _comparison(self, symbol: str, path: Path, value: Value) -> Region | None:
-        if isinstance(value, bool):
-            number = self._plain(path)
-            points = {"=": (TRUE if value else FALSE,), "!=": (FALSE if value else TRUE,)}.get(symbol, ())
-            return number, tuple((point, point) for point in points)
-        found = self._constant(path, value, is_bound=symbol not in ("=", "!="))
-        if found is None:
-            return None
-        number, code, (low, high) = found
-        match symbol:
-            case "=":
-                return number, ((code, code),)
-            case "!=":
-                return number, ((low, code - 1), (code + 1, high))
-            case "<":
-                return number, ((low, code - 1),)
-            case "<=":
-                return number, ((low, code),)
-            case ">":
-                return number, ((code + 1, high),)
-        return number, ((code, high),)
-
-    def _constant(self, path: Path, value: Value, *, is_bound: bool) -> tuple[int, int, Interval] | None:
-        """The channel that a constant is compared in, its code, and the segment of the values it compares with."""
-        if isinstance(value, datetime | timedelta):
-            view = View.TIMESTAMP if isinstance(value, datetime) else View.DURATION
-            number = self._channel(path, view)
-            return number, self.channels[number].number(to_microseconds(value)), NUMBERS
-        number = self._plain(path)
-        channel = self.channels[number]
-        if channel.view is not View.VALUE:
-            return None
-        if type(value) is int or type(value) is float:
-            return number, channel.number(value), NUMBERS
-        if type(value) is not str or self._may_be_a_time(path, value):
-            return None
-        return number, channel.bound(value) if is_bound else channel.string(value), STRINGS
-
-    def _range(self, path: Path, low: Value, high: Value, negated: bool) -> Region | None:
-        bottom, top = self._constant(path, low, is_bound=True), self._constant(path, high, is_bound=True)
-        if bottom is None or top is None or bottom[0] != top[0] or bottom[2] != top[2]:
-            return None
-        number, segment = bottom[0], bottom[2]
-        if low > high:
-            return number, (segment,) if negated else ()
-        inside: Interval = (bottom[1], top[1])
-        return number, _outside(segment, [inside]) if negated else (inside,)
-
-    def _list(self, path: Path, values: list[Value], negated: bool) -> Region | None:
-        """`in`: a point for each constant; negated, the segments of their classes without the points."""
-        points: dict[Interval, dict[Value, int]] = {}
-        numbers: set[int] = set()
-        for value in values:
-            if isinstance(value, bool):
-                numbers.add(self._plain(path))
-                points.setdefault(BOOLS, {})[value] = TRUE if value else FALSE
-                continue
-            found = self._constant(path, value, is_bound=False)
-            if found is None:
-                return None
-            numbers.add(found[0])
-            points.setdefault(found[2], {})[_sortable(value)] = found[1]
-        if len(numbers) != 1:
-            return None
-        inside: list[Interval] = []
-        for segment in sorted(points):
-            own = [(code, code) for _, code in sorted(points[segment].items())]
-            inside.extend(_outside(segment, own) if negated else own)
-        return numbers.pop(), tuple(inside)
-
-    def _text(self, test: str, path: Path, text: str, negated: bool) -> Region | None:
-        number = self._plain(path)
-        if self.channels[number].view is not View.VALUE:
-            return None
-        if test == "starts with":
-            inside: Interval | None = self._prefix(number, text)
-        elif test == "like":
-            inside = self._like(number, text)
-        else:
-            inside = None
-        if inside is None:
-            return None
-        return number, _outside(STRINGS, [inside]) if negated else (inside,)
-
-    def _like(self, number: int, pattern: str) -> Interval | None:
-        match like_tokens(pattern):
-            case ():
-                code = self.channels[number].string("")
-                return code, code
-            case (str(text),):
-                code = self.channels[number].string(text)
-                return code, code
-            case (str(text), Wildcard.RUN):
-                return self._prefix(number, text)
-            case (Wildcard.RUN,):
-                return STRINGS
-        return None
-
-    def _prefix(self, number: int, text: str) -> Interval:
-        channel, after = self.channels[number], next_prefix(text)
-        low = channel.bound(text) if text else STRINGS_FROM
-        return low, STRINGS[1] if after is None else channel.bound(after) - 1
-
-    def _types(self, names: tuple[str, ...]) -> Region:
-        number = self._channel(TYPE_PATH, View.TYPE)
-        channel = self.channels[number]
-        codes = sorted({channel.string(name) for name in names})
-        runs: list[Interval] = []
-        for code in codes:  # codes of types are given out in the order of their ranks
-            if runs and code - runs[-1][1] == SCALE:
-                runs[-1] = (runs[-1][0], code)
-            else:
-                runs.append((code, code))
-        return number, tuple(runs)
-
-    def _needed(self, node: Expression) -> tuple[Region, ...]:
-        """Where ranks must lie for a test to hold."""
-        if isinstance(node, TextTest) and isinstance(node.operand, Attribute):
-            number = self._plain(node.operand.path)
-            if self.channels[number].view is View.VALUE:
-                high = OTHERS_TO if node.operator == "contains" else STRINGS[1]
-                return ((number, ((STRINGS_FROM, high),)),)
-        paths = {path for operand in _operands(node) for path in _needed_paths(operand)}
-        return tuple((self._plain(path), (PRESENT,)) for path in sorted(paths))
-
-    def _plain(self, path: Path) -> int:
-        """The channel of an attribute's own values: as times when it is declared so."""
-        number = self._plains.get(path)
-        if number is None:
-            kind = self._kind(path)
-            view = _TIME_VIEWS.get(kind, View.VALUE) if kind else View.VALUE
-            number = self._plains[path] = self._channel(path, view)
-        return number
-
-    def _kind(self, path: Path) -> Kind | None:
-        """The declared kind of an attribute."""
-        if path not in self._kinds:
-            if path[0] == ENVELOPE_NAME and len(path) == 2:
-                declared = ENVELOPE.get(path[1])
-            else:
-                declared = self._declared.get(path)
-            self._kinds[path] = declared.kind if declared else None
-        return self._kinds[path]
-
-    def _may_be_a_time(self, path: Path, text: str) -> bool:
-        """Whether the text, compared with a time, is read as one: an attribute without a kind may hold times."""
-        if text[:1] not in _TIME_STARTS or self._kind(path) is Kind.STRING:
-            return False
-        return parse_timestamp(text) is not None or parse_duration(text) is not None
-
-    def _channel(self, path: Path, view: View) -> int:
-        number = self._numbers.get((path, view))
-        if number is None:
-            number = self._numbers[path, view] = len(self.channels)
-            self.channels.append(Channel(path, view))
-        return number
-
-
-_TIME_STARTS = frozenset("0123456789+-P")
-
-
-def complement(intervals: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    """Every rank outside the intervals, that of a missing value included."""
-    return _outside(ANYTHING, list(intervals))
-
-
-def _outside(segment: Interval, intervals: list[Interval]) -> tuple[Interval, ...]:
-    low, high = segment
-    ends = [low, *(end for a, b in intervals for end in (a - 1, b + 1)), high]
-    found = [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=True) if not _is_empty(a, b)]
-    return tuple(found)
-
-
-def _is_empty(low: int, high: int) -> bool:
-    """Whether an interval of codes is empty for sure."""
-    return low == high + 1 or (low == OTHERS_TO + 1 and high == LAST)
-
-
-def next_prefix(text: str) -> str | None:
-    """The least string above all that start with the text; None when there is none.
-
-    >>> next_prefix("ab"), next_prefix("")
-    ('ac', None)
-    """
-    kept = text.rstrip("\U0010ffff")
-    if not kept:
-        return None
-    last = ord(kept[-1]) + 1
-    return kept[:-1] + chr(0xE000 if last == 0xD800 else last)  # surrogates are no characters
-
 
 def _joined(parts: list[Conjunction]) -> Conjunction:
     if len(parts) == 1:
         return parts[0]
-    regions = tuple(region for part in parts for region in part.regions)
-    return Conjunction(regions, tuple(dict.fromkeys(test for part in parts for test in part.tests)))
+    regions = tuple([region for part in parts for region in part.regions])
+    tests = [test for part in parts for test in part.tests]
+    return Conjunction(regions, tuple(dict.fromkeys(tests)) if tests else ())
 
 
 def _tested(node: Expression, positive: bool) -> Conjunction:
     return Conjunction((), (node if positive else Not(node),))
-
-
-def _sortable(value: Value) -> Value:
-    return to_microseconds(value) if isinstance(value, datetime | timedelta) else value
-
-
-def _operands(node: Expression) -> tuple[Expression, ...]:
-    """What must be present for the atom to hold."""
-    match node:
-        case Compare(_, left, right):
-            return left, right
-        case Between(operand) | In(operand) | TextTest(_, operand):
-            return (operand,)
-    return ()
-
-
-def _needed_paths(node: Expression) -> set[Path]:
-    match node:
-        case Attribute(path):
-            return {path}
-        case Arithmetic(_, left, right):
-            return _needed_paths(left) | _needed_paths(right)
-        case Negative(operand):
-            return _needed_paths(operand)
-    return set()

@@ -90,15 +90,20 @@ class LiveIndex:
 
     def add(self, profile: Expression) -> int:
         """Adds a bound filter; calls of `match` that begin after this one see it. Gives its number."""
+        return self.add_all([profile])[0]
+
+    def add_all(self, profiles: Iterable[Expression]) -> list[int]:
+        """Adds several at once, which is faster than one by one. Gives their numbers."""
         with self._lock:
-            number = self._next
-            self._profiles[number] = profile
-            self._next += 1
+            first = self._next
+            for profile in profiles:
+                self._profiles[self._next] = profile
+                self._next += 1
             self._rebuild_latest()
             if self._next - self._latest_from > MAX_LATEST and self._merging is None:
                 self._merging = threading.Thread(target=self._merge_latest, name="comity-match-merge", daemon=True)
                 self._merging.start()
-            return number
+            return list(range(first, self._next))
 
     def remove(self, number: int) -> None:
         """Removes a profile; calls of `match` that begin after this one do not see it."""
@@ -146,8 +151,8 @@ class LiveIndex:
         """Moves the latest profiles into the small part."""
         with self._lock:
             begin, until = self._recent_from, self._next
-            numbers = [number for number in self._profiles if number >= begin]
-        part = self._built([number for number in numbers if number < until])
+            numbers = [number for number in range(begin, until) if number in self._profiles]
+        part = self._built(numbers)
         with self._lock:
             self._merging = None
             if begin != self._recent_from:  # compacted in the meantime

@@ -11,7 +11,8 @@ import numpy as np
 from comity.event.types import AttributeType
 from comity.expression.tree import And, Expression, IsType
 from comity.match.channels import LAST, MISSING, TRUE, Ints, Layout, Path, ranks_of
-from comity.match.conjunctions import Conjunction, ConjunctionReader, Region
+from comity.match.conjunctions import Conjunction, ConjunctionReader
+from comity.match.regions import Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def read_predicates(profiles: Sequence[Expression], declared: Mapping[Path, Attr
     """The table of these profiles; `declared` tells the kinds of attributes that have one."""
     reader, rows = ConjunctionReader(declared), _Rows()
     for names in sorted(_families(profiles), key=len, reverse=True):
-        reader.type_names(names)
+        reader.regions.type_names(names)
     for number, tree in enumerate(profiles):
         for conjunction in reader.read(tree):
             rows.take(number, conjunction)
@@ -109,8 +110,9 @@ def _families(profiles: Sequence[Expression]) -> set[tuple[str, ...]]:
 
 
 def _settled(reader: ConjunctionReader, rows: _Rows) -> Predicates:
-    layouts = [channel.layout() for channel in reader.channels]
-    tables = [channel.ranks_of_identities(layout) for channel, layout in zip(reader.channels, layouts, strict=True)]
+    channels = reader.regions.channels
+    layouts = [channel.layout() for channel in channels]
+    tables = [channel.ranks_of_identities(layout) for channel, layout in zip(channels, layouts, strict=True)]
     counts, channel = _ints(rows.counts), _ints(rows.channel)
     channel, layouts, tables = _by_use(channel, layouts, tables)
     of_interval = np.repeat(channel, counts)

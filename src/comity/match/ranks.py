@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 from math import floor, inf, isfinite, nextafter
-from os.path import commonprefix
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -303,6 +302,12 @@ def _grid(floors: npt.NDArray[Any]) -> tuple[Ints, float, float]:
     return grid, origin, scale
 
 
+def _shared_length(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with in common."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 def _texts(layout: Layout) -> _Texts:
     encoded = [text.encode() for text in layout.strings]
     offsets = np.zeros(len(encoded) + 1, np.int64)
@@ -314,7 +319,7 @@ def _texts(layout: Layout) -> _Texts:
     table = np.full(slots, -1, np.int32)
     kernels.fill_table(offsets, data, table)
     bounds = [i for i, text in enumerate(layout.strings) if text in layout.bounds]
-    shared = len(commonprefix([encoded[i] for i in (*bounds[:1], *bounds[-1:])]))
+    shared = _shared_length(encoded[bounds[0]], encoded[bounds[-1]]) if bounds else 0
     words = [int.from_bytes(encoded[i][shared : shared + 8].ljust(8, b"\0"), "big") for i in bounds]
     unknown = 0 if layout.view is View.TYPE else layout.strings_from
     ordered = np.array(bounds, np.int64), shared, np.array(words, np.uint64)

@@ -16,7 +16,7 @@ from comity.match.vectors import bytes_at_distance, bytes_within, prefetch, trai
 BLOCK = 8192
 """Events of a block: what belongs to one stays in the cache."""
 STRIDE = BLOCK + 64
-FEW = 16
+FEW = 8
 """Events of a group below which they are matched one by one."""
 DIGIT = 2048
 AHEAD = 24

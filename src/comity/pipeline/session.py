@@ -26,6 +26,7 @@ from comity.pipeline.launch import Runtime, environment, launch, log_tail
 # How Comity's plans expect SQL to behave, wherever Spark runs.
 SQL_SETTINGS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32768",
 }
