@@ -24,6 +24,9 @@ settings.register_profile(
 )
 settings.load_profile(PROFILE)
 
+# Spark's tests are many short jobs, which pay for Java's optimizing compiler more than it gives back.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
 
 # First, because the option `-m` looks at the marks.
 @pytest.hookimpl(tryfirst=True)

@@ -206,6 +206,15 @@ def test_match_compares_whole_and_real_numbers_exactly(kind: pa.DataType) -> Non
     assert [sorted(index.match_one(event)) for event in events] == expected(trees, events)
 
 
+@pytest.mark.parametrize("edges", [(-3, 4), (2.0**63, 0), (-1e19, 1e19), (-(2.0**63),)])
+def test_match_numbers_far_from_all_constants(edges: tuple[float, ...]) -> None:
+    trees = [bind_text(f"x {symbol} {edge!r}", Scope()) for edge in edges for symbol in ("=", "<", ">", "!=")]
+    index = ProfileIndex.build(trees)
+    values = [2**63 - 1, -(2**63), 2**62, 5, 4, -4, -3, 0, None]
+    events = [Event("1", "/a", "T", data={} if value is None else {"x": value}) for value in values]
+    assert found(index.match(pa.RecordBatch.from_pydict({"x": values}))) == expected(trees, events)
+
+
 def test_match_reads_open_texts_as_times_where_profiles_do() -> None:
     trees = [bind_text("at >= 2024-02-29T12:00:00Z", Scope()), bind_text("exists at", Scope())]
     texts = ["2024-02-29T13:00:00+01:00", "2024-02-29T11:00:00Z", "soon", None]

@@ -54,7 +54,8 @@ def demo(
         where = _deliver(federation, plan, example / "events", results, engine, context.ensure_object(Session))
         _tell_what_arrived(shown, federation, plan, results)
         shown.print(f"\nThis ran on {where} in {time.monotonic() - started:.1f} s.", style="dim")
-        shown.print("What now?  comity run --help,  docs/tutorial/active-city.md" if not out else f"Results: {out}", style="dim")
+        next_step = f"Results: {out}" if out else "What now?  comity run --help,  docs/tutorial/active-city.md"
+        shown.print(next_step, style="dim")
     finally:
         if out is None:
             shutil.rmtree(results, ignore_errors=True)

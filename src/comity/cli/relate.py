@@ -115,7 +115,7 @@ def _related(first: Filter, second: Filter) -> _Related:
     return _Related(
         first,
         second,
-        satisfiable=(first.satisfiable(), second.satisfiable()),
+        satisfiable=(first.satisfiable(second), second.satisfiable(first)),
         identical=identical,
         overlaps=first.overlaps(second),
         covers=same or first.covers(second),

@@ -60,7 +60,7 @@ def publish_parts(out: Path, names: Iterable[str]) -> None:
 
 
 def publish_batch(staging: Path, out: Path, number: int, names: Iterable[str]) -> None:
-    """Move the parts of a batch to `NAME/batch-00000007-00000.jsonl` and so on, in place of an earlier attempt at it."""
+    """Move the parts of a batch to `NAME/batch-00000007-00000.jsonl` and so on, in place of an earlier attempt."""
     for name in names:
         target = out / name
         target.mkdir(parents=True, exist_ok=True)

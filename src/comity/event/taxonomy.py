@@ -47,7 +47,8 @@ class Taxonomy:
     ) -> Taxonomy:
         """The taxonomy under `types`; raises `Faults` with everything that is wrong.
 
-        The namespace is that of the key `namespace`, `domain` or `contract`. `ignore` names the other keys that the file may have.
+        The namespace is that of the key `namespace`, `domain` or `contract`. `ignore` names the other keys that the
+        file may have.
         """
         reader = _TaxonomyReader(DeclarationReader(document, check_unit))
         namespace, types = reader.read(ignore)
@@ -115,7 +116,8 @@ class _TaxonomyReader:
         if not given:
             self._fault("`namespace` is missing", (), "missing-key", hint="add `namespace: <name>` as the first line")
         if len(set(given.values())) > 1:
-            self._fault("the names given for the namespace differ", (next(iter(given)),), "bad-value", hint="keep one of them")
+            first = next(iter(given))
+            self._fault("the names given for the namespace differ", (first,), "bad-value", hint="keep one of them")
         for key, name in given.items():
             if top[key] is None:
                 self._fault(f"`{key}` is empty", (key,), "bad-value")

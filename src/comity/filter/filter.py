@@ -44,9 +44,9 @@ class Filter:
         """Whether an event passes."""
         return holds(self.tree, record)
 
-    def satisfiable(self) -> Answer:
-        """Whether any event can pass."""
-        return relations.satisfiable(self.tree, self.scope)
+    def satisfiable(self, *beside: Filter) -> Answer:
+        """Whether any event can pass; other filters `beside` it tell more about the kinds of open attributes."""
+        return relations.satisfiable(self.tree, self.scope, [self._beside(other) for other in beside])
 
     def covers(self, other: Filter) -> Answer:
         """Whether every event that passes the other one passes this one."""

@@ -9,7 +9,7 @@ from comity.expression.tree import Expression
 from comity.filter.conjunctive import Box, as_box, boxes
 from comity.filter.formula import All, Formula, Member, formula
 from comity.filter.open_kinds import Path
-from comity.filter.relations import _satisfiable_in as satisfiable_in
+from comity.filter.relations import satisfiable_in as satisfiable_in
 from comity.filter.search import narrow_attribute
 from comity.filter.sets.automaton import TooLarge
 from comity.filter.sets.values import ValueSet

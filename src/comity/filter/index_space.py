@@ -14,7 +14,7 @@ from comity.filter.index_columns import Column, Growing, Mask, SetTable, Slots, 
 from comity.filter.index_question import MOST_ASKED, Around, Question, Within
 from comity.filter.index_shape import Fit, Shape, effective, is_nested
 from comity.filter.open_kinds import Path
-from comity.filter.relations import _satisfiable_in as satisfiable_in
+from comity.filter.relations import satisfiable_in as satisfiable_in
 from comity.filter.sets.values import ValueSet
 from comity.filter.space import Space
 

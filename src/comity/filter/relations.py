@@ -4,6 +4,7 @@ unknown.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from comity.event.event import Event
@@ -33,11 +34,14 @@ class Answer:
         return Answer(None if self.value is None else not self.value, self.witness)
 
 
-def satisfiable(tree: Expression, scope: Scope) -> Answer:
-    """Whether some event matches; the witness does."""
+def satisfiable(tree: Expression, scope: Scope, beside: Sequence[Expression] = ()) -> Answer:
+    """Whether some event matches; the witness does.
+
+    Without types, an attribute has the kinds that its constraints give it, here and in the filters `beside` this one.
+    """
     unknown = False
-    for space in spaces(scope, [tree]):
-        found = _satisfiable_in(tree, space)
+    for space in spaces(scope, [tree, *beside]):
+        found = satisfiable_in(tree, space)
         if found.value:
             return found
         unknown = unknown or found.value is None
@@ -69,7 +73,8 @@ def identical(left: Expression, right: Expression, scope: Scope) -> Answer:
     return Answer(None)
 
 
-def _satisfiable_in(tree: Expression, space: Space) -> Answer:
+def satisfiable_in(tree: Expression, space: Space) -> Answer:
+    """Whether some record of one space matches."""
     try:
         wanted = formula(tree, space)
         if wanted is False:

@@ -28,6 +28,8 @@ def witness(solution: Solution, space: Space) -> Event:
     """
     values = {path: _value(path, cell, solution, space) for path, cell in solution.branch.sets.items()}
     _make_twins_differ(values, solution)
+    if space.type is None:
+        _make_open_structs_differ(values, solution)
     _put_in_order(values, solution)
     data: dict[str, Any] = _smallest(space.type.attributes) if space.type else {}
     for path in sorted(values, key=len):
@@ -75,6 +77,15 @@ def _make_twins_differ(values: dict[Path, Value], solution: Solution) -> None:
                     rest = rest.difference(type(rest).of([taken]))
             members[spot] = rest.sample() if not rest.is_empty else values[path]
         values[path] = members[spot]
+
+
+def _make_open_structs_differ(values: dict[Path, Value], solution: Solution) -> None:
+    """The same for open attributes that are no scalars: structs with different content."""
+    places: dict[tuple[int, int], int] = {}
+    for path, spot in solution.twins.items():
+        if values[path] == {}:
+            number = places.setdefault(spot, len(places))
+            values[path] = {"number": number} if number else {}
 
 
 def _put_in_order(values: dict[Path, Value], solution: Solution) -> None:

@@ -72,7 +72,6 @@ def rank_numbers(column: Any, scale: Any, out: Any) -> None:
 @kernel
 def rank_small_integers(column: Any, lookup: Any, out: Any) -> None:
     """Ranks of a column of int64 whose constants lie close together."""
-    size = len(lookup.table)
     for i in range(len(out)):
         at = column.offset + i
         if not is_there(column, at):
@@ -81,7 +80,7 @@ def rank_small_integers(column: Any, lookup: Any, out: Any) -> None:
         value = column.values[at]
         if value < lookup.least:
             out[i] = lookup.below
-        elif value - lookup.least >= size:
+        elif value > lookup.most:  # their difference could overflow
             out[i] = lookup.above
         else:
             out[i] = lookup.table[value - lookup.least]

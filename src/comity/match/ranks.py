@@ -40,6 +40,7 @@ class _Lookup(NamedTuple):
     """The rank of each integer from the least one on."""
 
     least: int
+    most: int
     table: Ints
     below: int
     above: int
@@ -255,7 +256,7 @@ class Ranking:
         known = np.minimum(at, len(scale.floors) - 1)
         equal = (at < len(scale.floors)) & (scale.floors[known] == values) & scale.exact[known]
         table = (scale.base + 2 * at + equal).astype(np.int32)
-        return _Lookup(least, table, RANK_NUMBERS, RANK_NUMBERS + 2 * len(self._ordered_numbers))
+        return _Lookup(least, most, table, RANK_NUMBERS, RANK_NUMBERS + 2 * len(self._ordered_numbers))
 
 
 _KEPT = frozenset({"path", "view", "size", "_numbers", "_strings_from", "_others", "_texts", "_scales"})
@@ -276,8 +277,8 @@ def _scale(numbers: list[Any], kind: type) -> _Scale:
     floors = [below(number) for number in numbers]
     if kind is int:
         skipped = sum(number < INT_MIN for number in floors)
-        floors, numbers = floors[skipped:], numbers[skipped:]
-        array = np.array([min(number, INT_MAX) for number in floors], np.int64)
+        floors, numbers = [min(number, INT_MAX) for number in floors[skipped:]], numbers[skipped:]
+        array = np.array(floors, np.int64)
     else:
         skipped, array = 0, np.array(floors, np.float64)
     exact = np.fromiter((a == b for a, b in zip(floors, numbers, strict=True)), np.bool_, len(numbers))

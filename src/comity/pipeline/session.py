@@ -176,7 +176,6 @@ def _embedded_settings(cores: int, folder: Path, verbose: bool) -> dict[str, str
 def _java_options(folder: Path, verbose: bool) -> str:
     log_settings = Path(__file__).with_name("log4j2.properties")
     options = (
-        "-XX:+UseParallelGC",
         f"-Djava.io.tmpdir={folder / 'tmp'}",
         f"-Dlog4j2.configurationFile={log_settings.as_uri()}",
         f"-Dcomity.log.level={'warn' if verbose else 'error'}",
