@@ -51,6 +51,6 @@ def spark() -> Iterator[SparkSession]:
     places = [str(ROOT), str(ROOT / "src"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, places)))
-        session = spark_session("local[2]", app_name="comity-tests")
+        session = spark_session("local[2]", app_name="comity-tests", brief=True)
     yield session
     stop_session(session)

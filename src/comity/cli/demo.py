@@ -15,6 +15,7 @@ import typer
 from comity.cli.output import console
 from comity.cli.run import Engine
 from comity.cli.session import Session
+from comity.cli.spark import start_spark
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,12 +77,13 @@ def _deliver(federation: Federation, plan: Plan, events: Path, results: Path, en
 
         run_into_folder(plan, read_events(events, federation.find_type, require_time=True), results)
         return "the in-process engine"
+    from comity.event.files import event_files
     from comity.pipeline.run import run_on_spark
-    from comity.pipeline.session import spark_session
 
-    with console(stderr=True).status("starting Spark"):
-        spark = spark_session(verbose=session.verbose)
-        run_on_spark(plan, [str(events)], results, spark)
+    files = [str(file) for file in event_files(events)]
+    spark = start_spark(session, files=files)
+    with console(stderr=True).status("delivering"):
+        run_on_spark(plan, files, results, spark)
     return f"Spark {spark.version} ({spark.sparkContext.master})"
 
 

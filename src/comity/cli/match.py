@@ -16,6 +16,7 @@ import typer
 from comity.cli.output import console, refuse_overwriting, result_stream, write_json
 from comity.cli.rejected import RejectedRecords
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
+from comity.cli.spark import start_spark
 from comity.errors import Misuse
 
 if TYPE_CHECKING:
@@ -108,16 +109,13 @@ def _on_spark(profiles: list[Profile], events: str, taxonomy: Taxonomy | None, s
     from comity.event.files import event_files
     from comity.match.match import bind_profiles
     from comity.pipeline.match import match_on_spark
-    from comity.pipeline.session import spark_session
 
     if events == "-":
         hint = "put the events into a file, or use --engine local"
         raise Misuse("Spark does not read standard input", code="no-standard-input", hint=hint)
     files = [str(path.resolve()) for path in event_files(Path(events))]  # Spark may have started elsewhere
     bound = bind_profiles(profiles, taxonomy)
-    with console(stderr=True).status("starting Spark"):
-        spark = spark_session(verbose=session.verbose)
-    return match_on_spark(bound, files, taxonomy, spark)
+    return match_on_spark(bound, files, taxonomy, start_spark(session, files=files))
 
 
 class _LocalMatches:

@@ -11,6 +11,7 @@ import typer
 
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption, Session
+from comity.cli.spark import start_spark
 from comity.errors import Misuse
 
 if TYPE_CHECKING:
@@ -116,11 +117,9 @@ def _run_stream(
 
 def _on_spark(plan: Plan, files: list[str], out: Path, master: str | None, session: Session) -> Summary:
     from comity.pipeline.run import run_on_spark
-    from comity.pipeline.session import spark_session
 
-    with console(stderr=True).status("starting Spark") as status:
-        spark = spark_session(master, verbose=session.verbose)
-        status.update(f"running on {spark.sparkContext.master}")
+    spark = start_spark(session, master, files=files)
+    with console(stderr=True).status(f"running on {spark.sparkContext.master}"):
         return run_on_spark(plan, files, out, spark)
 
 

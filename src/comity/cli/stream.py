@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from comity.cli.failure import show
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, Session
+from comity.cli.spark import start_spark
 from comity.errors import ComityError
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ def run_stream(
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     from comity.federation.watch import WatchedFederation
     from comity.pipeline.failure import spark_failures
-    from comity.pipeline.session import spark_session
     from comity.pipeline.stream import StreamRun
 
     def report_fault(error: ComityError) -> None:
@@ -77,8 +77,7 @@ def run_stream(
 
     watched = WatchedFederation(federation, report_fault)
     watched.current()
-    with console(stderr=True).status("starting Spark"):
-        spark = spark_session(master, verbose=session.verbose)
+    spark = start_spark(session, master)
     figures = StreamFigures(format)
     stream = StreamRun(watched, out, figures.take)
     query = stream.start(spark, events, trigger_s=trigger_s, until_empty=until_empty, files_per_batch=files_per_batch)
