@@ -19,7 +19,7 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.types import EVENT
 from comity.expression.compile import compile_filter
 from comity.expression.scope import Scope
-from comity.expression.tree import Expression, attributes
+from comity.expression.tree import Expression, IsType, attributes, conjunction
 from comity.profile.files import scan_profiles
 from comity.profile.profile import Profile
 
@@ -58,14 +58,49 @@ class Matcher:
 
     def _prepare(self, profiles: list[BoundProfile]) -> None:
         self.profiles = profiles
-        self._paths = {TYPE_PATH}.union(*(attributes(profile.tree) for profile in self.profiles))
-        tests = [(profile, compile_filter(profile.tree)) for profile in self.profiles]
-        named = {name for profile in self.profiles for name in profile.types or ()}
+        self._tests: _OneByOne | _Indexed = _Indexed(profiles) if len(profiles) >= INDEXED else _OneByOne(profiles)
+
+    def match(self, event: Event) -> list[str]:
+        """The names of the profiles that want the event, in the order of the profiles."""
+        return self._tests.match(event)
+
+
+INDEXED = 1_000
+"""From so many profiles on, an index pays for the seconds that its kernels take to load."""
+
+
+class _Indexed:
+    """Many profiles: only those that can match are looked at."""
+
+    def __init__(self, profiles: list[BoundProfile]) -> None:
+        # The kernels are compiled code that takes seconds to load, and few profiles do without it.
+        from comity.match.index import ProfileIndex
+
+        self._names = [profile.name for profile in profiles]
+        self._index = ProfileIndex.build([_of_its_types(profile) for profile in profiles])
+
+    def match(self, event: Event) -> list[str]:
+        return [self._names[at] for at in sorted(self._index.match_one(event))]
+
+
+def _of_its_types(profile: BoundProfile) -> Expression:
+    """The filter with the condition that the event is of a type that the profile is about."""
+    if profile.types is None:
+        return profile.tree
+    return conjunction([IsType("", tuple(sorted(profile.types))), profile.tree])
+
+
+class _OneByOne:
+    """A few profiles: each is tested, by compiled closures."""
+
+    def __init__(self, profiles: list[BoundProfile]) -> None:
+        self._paths = {TYPE_PATH}.union(*(attributes(profile.tree) for profile in profiles))
+        tests = [(profile, compile_filter(profile.tree)) for profile in profiles]
+        named = {name for profile in profiles for name in profile.types or ()}
         self._by_type = {name: _about(name, tests) for name in named}
         self._about_any = _about(None, tests)
 
     def match(self, event: Event) -> list[str]:
-        """The names of the profiles that want the event, in the order of the profiles."""
         get = event.get
         values: _Values = {path: get(path) for path in self._paths}  # read once, however many profiles ask
         tests = self._by_type.get(event.type, self._about_any)
