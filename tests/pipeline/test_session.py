@@ -102,6 +102,12 @@ def commands_of_session(session: int) -> list[str]:
     return found
 
 
+def await_end_of_session(session: int) -> None:
+    deadline = time.monotonic() + TIMEOUT_S
+    while commands_of_session(session) and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
 @pytest.fixture
 def path_without_java(tmp_path: Path) -> str:
     """A PATH with the programs of the system, but for Java."""
@@ -178,8 +184,10 @@ def test_session_that_cannot_start(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("when", ["starting", "running"])
-def test_interrupt_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
+@pytest.mark.parametrize(
+    ("when", "number"), [("starting", signal.SIGINT), ("running", signal.SIGINT), ("running", signal.SIGKILL)]
+)
+def test_interrupted_session_leaves_nothing_behind(tmp_path: Path, when: str, number: signal.Signals) -> None:
     text = """
         from comity.pipeline.session import spark_session
 
@@ -194,8 +202,10 @@ def test_interrupt_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
         if line.strip() == when:
             break
     time.sleep(1.5)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, number)
     _, err = process.communicate(timeout=TIMEOUT_S)
-    assert "KeyboardInterrupt" in err
+    assert ("KeyboardInterrupt" in err) == (number == signal.SIGINT)
+    if number == signal.SIGKILL:
+        await_end_of_session(process.pid)
     assert commands_of_session(process.pid) == []
     assert left_in(tmp_path / "tmp") == []

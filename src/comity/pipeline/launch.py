@@ -62,6 +62,7 @@ def launch(settings: Mapping[str, str], folder: Path, *, verbose: bool) -> Runti
         port, secret = _await_gateway(process, folder)
         with environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
             gateway = launch_gateway()  # type: ignore[no-untyped-call]
+        _delete_at_end(gateway, folder)
     except BaseException:
         _end_process(process, timeout_s=0)
         raise
@@ -99,6 +100,13 @@ def _await_gateway(process: subprocess.Popen[bytes], folder: Path) -> tuple[int,
 def _read_answer(data: bytes) -> tuple[int, str]:
     port, length = struct.unpack_from(">ii", data)
     return port, data[8 : 8 + length].decode()
+
+
+def _delete_at_end(gateway: Any, folder: Path) -> None:
+    # If we are killed, Java ends by itself, and nobody else is left to remove its files.
+    gateway.jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(
+        gateway.jvm.java.io.File(str(folder))
+    )
 
 
 def _not_started(reason: str, folder: Path) -> Permanent:
