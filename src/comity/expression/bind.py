@@ -317,8 +317,10 @@ def _read_texts_as(kind: Kind, bound: Bound, scope: Scope) -> None:
 
 
 def _given_unit(bound: Bound, other: Bound, scope: Scope) -> Bound:
-    """An open attribute takes the unit of the constant that it meets, the same one in every expression of the scope."""
-    if not isinstance(bound.node, Attribute) or bound.kinds != ANY_KIND or not other.is_constant:
+    """An open attribute takes the unit of what it meets, the same one in every expression of the scope."""
+    if not isinstance(bound.node, Attribute) or bound.kinds != ANY_KIND:
+        return bound
+    if not other.is_constant and other.unit is None:
         return bound
     path = bound.node.path
     if other.is_quantity and other.unit and units.is_time(other.unit):
