@@ -17,6 +17,9 @@ from dataclasses import dataclass, fields, replace
 
 from comity.errors import Misuse
 
+MOST = 1_000_000_000_000
+"""No bound can be set higher than this."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -53,8 +56,8 @@ def _from_environment() -> Limits:
         text = os.environ.get(name)
         if text is None:
             continue
-        if not text.isdecimal() or int(text) == 0:
-            raise Misuse(f"{name} must be a whole number above zero, not {text!r}", code="bad-limit")
+        if not text.isdecimal() or len(text) > len(str(MOST)) or not 0 < int(text) <= MOST:
+            raise Misuse(f"{name} must be a whole number from 1 to {MOST:,}, not {text[:40]!r}", code="bad-limit")
         changes[field.name] = int(text)
     return replace(Limits(), **changes)
 

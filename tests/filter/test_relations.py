@@ -9,11 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from comity.event import Event, conform
+from comity.document import parse_document
+from comity.event import Event, Taxonomy, conform
 from comity.expression.bind import bind_text
 from comity.expression.evaluate import holds
 from comity.expression.scope import Scope
 from comity.expression.tree import FALSE, TRUE, And, Arithmetic, Expression, Not, attributes, walk
+from comity.filter.filter import Filter
 from comity.filter.relations import Answer, covers, identical, overlaps, satisfiable
 from comity.testing.brute_force import BruteForce, find_match
 from comity.testing.filters import (
@@ -273,3 +275,36 @@ def test_answer_is_true_only_when_certain() -> None:
     assert not Answer(False)
     assert Answer(None).negated().value is None
     assert Answer(True).negated().value is False
+
+
+def test_merge_of_far_apart_integers_is_written_as_intervals():
+    taxonomy = Taxonomy.from_document(parse_document("namespace: d\ntypes: {T: {attributes: {x: int}}}"))
+    left, right = (Filter.typed(text, taxonomy, "T") for text in ("x = 2", "x < -1"))
+    assert left.merge(right).text == "x <= -2 or x = 2"
+
+
+def test_thousands_of_alternatives_on_one_attribute_are_one_set():
+    many = Filter(" or ".join(f"x = {number}" for number in range(0, 6000, 2)))
+    few = Filter("x in (2, 4) or y = 1")
+    assert many.overlaps(few).value is True
+    assert many.covers(few).value is False
+    assert many.covers(Filter("x = 5000 or x = 4000")).value is True
+
+
+@pytest.mark.parametrize("text", ["event.mode = 'zzz'", "event.id = ''", "event.source = ''"])
+def test_what_no_envelope_can_hold_is_unsatisfiable(text):
+    assert Filter(text).satisfiable().value is False
+
+
+def test_a_point_is_where_its_coordinates_are():
+    assert Filter("p = point(1, 2)").covers(Filter("p.x = 1 and p.y = 2")).value is True
+    assert Filter("p.x >= 1").covers(Filter("p = point(1, 2)")).value is True
+    assert Filter("p != point(1, 2)").overlaps(Filter("p = point(1, 2)")).value is False
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [("a < b", "b < a", False), ("a < b", "a <= b", True), ("s < t and t < 'a'", "s >= 'a'", False)],
+)
+def test_order_between_attributes_is_decided(left, right, expected):
+    assert Filter(left).overlaps(Filter(right)).value is expected

@@ -30,6 +30,7 @@ from comity.filter.space import Path, Space
 
 _MISSING = ValueSet.only_missing()
 _STRUCT = ValueSet(other=True)
+_SHORT_LIST = 8
 _LISTED = 1000
 """A set of at most so many strings is written as a list."""
 
@@ -95,9 +96,9 @@ def _number_tests(attribute: Attribute, part: NumberSet, whole: NumberSet, spell
     if part.is_empty:
         return
     rest = whole.difference(part)
-    if part.is_finite and (part.size() or 0) <= _LISTED and not _is_wide(part):
+    if _is_list(part):
         yield _equal_to_one_of(attribute, [spell(value) for value in part])
-    elif rest.is_finite and not _is_wide(rest):
+    elif _is_list(rest):
         yield _equal_to_one_of(attribute, [spell(value) for value in rest], negated=True)
     elif _is_inner_interval(rest, whole):
         low, high, _, _ = rest.hull()
@@ -110,9 +111,12 @@ def _number_tests(attribute: Attribute, part: NumberSet, whole: NumberSet, spell
             yield _interval_test(attribute, interval, ends, spell)
 
 
-def _is_wide(part: NumberSet) -> bool:
-    """Whether a finite set is better written as an interval: a run of more than a handful of integers."""
-    return part.discrete and part.is_interval and (part.size() or 0) > 8
+def _is_list(part: NumberSet) -> bool:
+    """Whether a set is best written value by value: few of them, or hardly any that stand in a row."""
+    size = part.size()
+    if size is None or size > _LISTED:
+        return False
+    return size <= _SHORT_LIST or size <= 2 * sum(1 for _ in part.intervals())
 
 
 def _is_inner_interval(rest: NumberSet, whole: NumberSet) -> bool:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from comity.event.event import Event
-from comity.event.kinds import Kind, Value, kind_of, to_microseconds
+from comity.event.kinds import Kind, Point, Value, kind_of, to_microseconds
 from comity.expression.evaluate import compare, holds
 from comity.expression.tree import (
     MIRRORED,
@@ -97,9 +97,9 @@ def formula(node: Expression, space: Space, positive: bool = True) -> Formula:
     """The filter (or, not `positive`, its complement) over the records of the space."""
     match node:
         case And(items):
-            return _joined(All if positive else Any, [formula(item, space, positive) for item in items])
+            return _joined(All if positive else Any, [formula(item, space, positive) for item in items], space)
         case Or(items):
-            return _joined(Any if positive else All, [formula(item, space, positive) for item in items])
+            return _joined(Any if positive else All, [formula(item, space, positive) for item in items], space)
         case Not(item):
             return formula(item, space, not positive)
         case Literal(value):
@@ -120,19 +120,40 @@ def formula(node: Expression, space: Space, positive: bool = True) -> Formula:
     return Opaque(node, positive)
 
 
-def _joined(node: type[All] | type[Any], items: list[Formula]) -> Formula:
-    """The items joined, constants folded away."""
+def _joined(node: type[All] | type[Any], items: list[Formula], space: Space) -> Formula:
+    """The items joined: constants folded away, and constraints on one attribute made one."""
     ends_with = node is Any
     flat: list[Formula] = []
     for item in items:
-        if isinstance(item, bool):
-            if item is ends_with:
-                return item
-        else:
-            flat.extend(item.items) if isinstance(item, node) else flat.append(item)
+        flat.extend(item.items) if isinstance(item, node) else flat.append(item)
+    flat = _one_for_each_attribute(node, flat, space)
+    if any(item is ends_with for item in flat):
+        return ends_with
+    flat = [item for item in flat if not isinstance(item, bool)]
     if not flat:
         return not ends_with
     return flat[0] if len(flat) == 1 else node(tuple(flat))
+
+
+def _one_for_each_attribute(node: type[All] | type[Any], items: list[Formula], space: Space) -> list[Formula]:
+    """The items with one set for each attribute. General languages are left alone: to join them can be costly."""
+    sets: dict[Path, list[ValueSet]] = {}
+    for item in items:
+        if isinstance(item, Member) and item.values.strings.is_interval_union:
+            sets.setdefault(item.path, []).append(item.values)
+    if all(len(found) == 1 for found in sets.values()):
+        return items
+    others = [item for item in items if not (isinstance(item, Member) and item.values.strings.is_interval_union)]
+    join = ValueSet.union if node is Any else ValueSet.intersect
+    return [*(_member(path, _balanced(join, found), space, True) for path, found in sets.items()), *others]
+
+
+def _balanced(join: Callable[[ValueSet, ValueSet], ValueSet], sets: list[ValueSet]) -> ValueSet:
+    """All sets joined, small ones with small ones: one by one the cost of many would grow with their square."""
+    while len(sets) > 1:
+        pairs = zip(sets[::2], sets[1::2], strict=False)
+        sets = [join(left, right) for left, right in pairs] + sets[len(sets) & ~1 :]
+    return sets[0]
 
 
 def _member(path: Path, values: ValueSet, space: Space, positive: bool) -> Formula:
@@ -171,6 +192,8 @@ def _lifted(symbol: str, left: Expression, right: Expression) -> Expression | No
     """A comparison with a choice on one side, as a choice between comparisons."""
     for side, other, operator in ((left, right, symbol), (right, left, MIRRORED[symbol])):
         match side:
+            case Literal(Point() as point) if isinstance(other, Attribute) and operator in ("=", "!="):
+                return _at_point(other, point, operator == "=")
             case Conditional(test, then, otherwise):
                 chosen = conjunction([test, Compare(operator, then, other)])
                 return disjunction([chosen, conjunction([Not(test), Compare(operator, otherwise, other)])])
@@ -186,6 +209,13 @@ def _lifted(symbol: str, left: Expression, right: Expression) -> Expression | No
                 keys = tuple(Literal(known) for known, value in rows if compare(operator, value, other.value))
                 return In(key, keys) if keys else Literal(False)
     return None
+
+
+def _at_point(attribute: Attribute, point: Point, equal: bool) -> Expression:
+    """A point is equal to another when both coordinates are."""
+    coordinates = {name: Attribute((*attribute.path, name)) for name in ("x", "y")}
+    here = conjunction([Compare("=", part, Literal(getattr(point, name))) for name, part in coordinates.items()])
+    return here if equal else conjunction([*map(Exists, coordinates.values()), Not(here)])
 
 
 def comparison_set(symbol: str, value: Value, universe: ValueSet) -> ValueSet | None:
@@ -266,9 +296,9 @@ def _text_test(node: TextTest, space: Space, positive: bool) -> Formula:
     if not space.universe(operand.path).other:
         return strings
     # An open attribute may also be a list, whose members the sets do not know.
-    listed = _joined(All, [_member(operand.path, ValueSet(other=True), space, True), Opaque(node, True)])
-    unlisted = _joined(Any, [_member(operand.path, ValueSet(other=True), space, False), Opaque(node, False)])
-    return _joined(Any, [strings, listed]) if positive else _joined(All, [strings, unlisted])
+    listed = _joined(All, [_member(operand.path, ValueSet(other=True), space, True), Opaque(node, True)], space)
+    unlisted = _joined(Any, [_member(operand.path, ValueSet(other=True), space, False), Opaque(node, False)], space)
+    return _joined(Any, [strings, listed], space) if positive else _joined(All, [strings, unlisted], space)
 
 
 def text_language(test: str, text: str) -> StringSet:
@@ -294,11 +324,11 @@ def _between_attributes(symbol: str, left: Path, right: Path, space: Space, posi
         if relation is False or False in members:
             continue
         if positive:
-            branches.append(_joined(All, [*members, relation]))
+            branches.append(_joined(All, [*members, relation], space))
         else:
             outside = [_member(path, whole, space, False) for path in (left, right)]
-            branches.append(_joined(Any, [*outside, negation(relation)]))
-    return _joined(Any if positive else All, branches)
+            branches.append(_joined(Any, [*outside, negation(relation)], space))
+    return _joined(Any if positive else All, branches, space)
 
 
 def _relation_in(name: str, symbol: str, left: Path, right: Path, space: Space) -> Formula:
@@ -331,9 +361,9 @@ def _related(relation: Linear, space: Space, positive: bool) -> Formula:
         path, solved = relation.solved(numbers.discrete)
         return _member(path, ValueSet(**{relation.values: solved}), space, positive)  # type: ignore[arg-type]
     if positive:
-        return _joined(All, [*(_member(path, whole, space, True) for path, _ in relation.terms), relation])
+        return _joined(All, [*(_member(path, whole, space, True) for path, _ in relation.terms), relation], space)
     outside = [_member(path, whole, space, False) for path, _ in relation.terms]
-    return _joined(Any, [*outside, relation.negated()])
+    return _joined(Any, [*outside, relation.negated()], space)
 
 
 def negation(item: Formula) -> Formula:

@@ -68,7 +68,7 @@ def _candidates(union: Expression, scope: Scope, relaxations: Sequence[Relaxatio
     """Conjunctive filters around the union, by relaxation."""
     for space in spaces(scope, [union]):
         around = _around(union, space)
-        for relax in relaxations if around else ():
+        for relax in relaxations if around is not None else ():
             try:
                 yield box_expression({path: relax(values) for path, values in (around or {}).items()}, space)
             except CannotDescribe:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from comity.event.kinds import Kind
-from comity.event.types import ENVELOPE, EventType
+from comity.event.types import ENVELOPE, MODES, EventType
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression
 from comity.filter.open_kinds import open_classes
@@ -24,8 +24,8 @@ class Space:
     """The events of one concrete type, or, without a type, any record at all."""
 
     type: EventType | None = None
-    classes: Mapping[Path, frozenset[str]] = field(default_factory=dict, compare=False)
-    """Of open attributes: the classes of values that they can hold, where their constraints tell."""
+    classes: Mapping[Path, frozenset[str]] | None = field(default=None, compare=False)
+    """Of open attributes: the classes of values that their constraints give them; None when nothing may be assumed."""
     _universes: dict[Path, ValueSet] = field(default_factory=dict, compare=False, repr=False)
 
     def universe(self, path: Path) -> ValueSet:
@@ -40,7 +40,7 @@ class Space:
         if path[0] == "event":
             return ENVELOPE[path[1]].kind
         if self.type is None:
-            return _TIME_KINDS.get(self.classes.get(path, frozenset()))
+            return _TIME_KINDS.get((self.classes or {}).get(path, frozenset()))
         declared = self.type.attribute_at(path)
         return declared.kind if declared else None
 
@@ -62,8 +62,7 @@ class Space:
         if path == TYPE_PATH and self.type is not None:
             return ValueSet(strings=StringSet.of([self.type.qualified_name]))
         if path[0] == "event":
-            declared = ENVELOPE[path[1]]
-            return ValueSet.universe(declared.kind, declared.optional)
+            return _envelope_universe(path[1])
         if self.type is None:
             return self._open_universe(path)
         found = self.type.attribute_at(path)
@@ -72,14 +71,26 @@ class Space:
         return ValueSet.universe(found.kind, found.optional)
 
     def _open_universe(self, path: Path) -> ValueSet:
-        classes = self.classes.get(path)
         universe = ValueSet.open_universe()
-        if classes is None:
+        if self.classes is None:
             return universe
         possible = ValueSet.only_missing()
-        for name in classes:
+        for name in self.classes.get(path, _PLAIN_CLASSES):
             possible = possible.union(CLASSES[name])
         return universe.intersect(possible)
+
+
+_PLAIN_CLASSES = frozenset({"numbers", "strings", "bools", "other"})
+"""What JSON has: a text is a time only where a constraint says so."""
+
+
+def _envelope_universe(name: str) -> ValueSet:
+    declared = ENVELOPE[name]
+    if name == "mode":
+        return ValueSet(missing=True, strings=StringSet.of(MODES))
+    if declared.kind is Kind.STRING and not declared.optional:  # an id, a source or a type is never empty
+        return ValueSet(strings=StringSet.of([""]).complement())
+    return ValueSet.universe(declared.kind, declared.optional)
 
 
 _TIME_KINDS = {frozenset({"timestamps"}): Kind.TIMESTAMP, frozenset({"durations"}): Kind.DURATION}

@@ -16,7 +16,7 @@ def spark_failures() -> Iterator[None]:
     """Turn what Spark raises inside the block into an error with one clear line."""
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
         raise Permanent(
             f"Spark stopped: {_cause(str(error))}", code="spark-failed", hint="`comity -v` shows Spark's log"
         ) from error

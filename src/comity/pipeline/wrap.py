@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 import pyarrow as pa
@@ -244,9 +245,16 @@ def _fill(columns: list[list[Any]]) -> None:
         column.append(None)
 
 
+def _plain_path(address: str | None) -> str | None:
+    """A file of this machine by its path, as the engine names it; Spark knows it by its address."""
+    if address is None or not address.startswith("file:"):
+        return address
+    return unquote(urlsplit(address).path)
+
+
 def rejected_fields(record: Rejected) -> dict[str, Any]:
     reason = msgspec.json.encode([fault.as_dict() for fault in record.faults]).decode()
-    return {"file": record.source_file, "line": record.line_number, "raw": record.raw, "reason": reason}
+    return {"file": _plain_path(record.source_file), "line": record.line_number, "raw": record.raw, "reason": reason}
 
 
 def _lookup(types: Sequence[EventType]) -> TypeLookup:
