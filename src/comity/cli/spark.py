@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,5 +20,10 @@ def start_spark(session: Session, master: str | None = None, *, files: Sequence[
     from comity.pipeline.session import spark_session
 
     brief = files is not None and sum(Path(file).stat().st_size for file in files) < _BRIEF_BYTES
+    if not session.verbose:  # the bridge to Java logs a traceback for whatever interrupts it
+        logging.getLogger().addHandler(logging.NullHandler())
     with console(stderr=True).status("starting Spark"):
-        return spark_session(master, brief=brief, verbose=session.verbose)
+        spark = spark_session(master, brief=brief, verbose=session.verbose)
+    # Spark's own handler of Ctrl-C talks to Java in the middle of another call.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return spark
