@@ -97,7 +97,7 @@ def _possible(tree: Expression, space: Space) -> bool:
     try:
         return search(wanted, space) is not None
     except NeedsSolver:
-        return solve(wanted, space) is not None
+        return solve(wanted, space, lambda _: True) is not None
 
 
 def _spaces(scope: Scope) -> list[Space]:

@@ -86,7 +86,7 @@ def satisfiable_in(tree: Expression, space: Space) -> Answer:
             # The solver takes long to load, and most questions do without it.
             from comity.filter.solver import solve
 
-            found = solve(wanted, space)
+            found = solve(wanted, space, lambda solution: holds(tree, witness(solution, space)))
     except TooLarge:
         return Answer(None)
     if found is None:

@@ -7,7 +7,7 @@ in relations get a variable of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, permutations
@@ -29,9 +29,15 @@ _ENUMERATED = 64
 """A cell of at most so many strings is cut into single ones, so that equality between attributes is exact on it."""
 
 
-def solve(wanted: Formula, space: Space) -> Solution | bool | None:
-    """A solution, None when there is none, False when the solver does not know."""
-    return _Encoding(wanted, space).solve()
+_TRIES = 8
+"""Solutions that are looked at when one rests on an order of strings that its witness does not bear out."""
+
+
+def solve(wanted: Formula, space: Space, is_proven: Callable[[Solution], bool]) -> Solution | bool | None:
+    """A solution, proven where one of the first few can be; None when there is none, False when the solver does not
+    know.
+    """
+    return _Encoding(wanted, space).solve(is_proven)
 
 
 class _Encoding:
@@ -45,7 +51,7 @@ class _Encoding:
         self.solver.set("timeout", limits().solver_timeout_ms)
         self.solver.set("random_seed", 7)
 
-    def solve(self) -> Solution | bool | None:
+    def solve(self, is_proven: Callable[[Solution], bool]) -> Solution | bool | None:
         for path in self.cells:
             self._add_cells(path)
         for path in self.cells:
@@ -53,10 +59,19 @@ class _Encoding:
         for left, right in combinations(self.ordered, 2):
             self._add_order(left, right)
         self.solver.add(self._encode(self.wanted))
-        outcome = self.solver.check()
-        if outcome == z3.unsat:
-            return None
-        return self._solution(self.solver.model()) if outcome == z3.sat else False
+        first: Solution | None = None
+        for _ in range(_TRIES):
+            outcome = self.solver.check()
+            if outcome != z3.sat:
+                return first or (None if outcome == z3.unsat else False)
+            model = self.solver.model()
+            found = self._solution(model)
+            if found.is_certain or is_proven(found):
+                return found
+            first = first or found
+            chosen = [(self._cell(path), model.eval(self._cell(path), model_completion=True)) for path in self.cells]
+            self.solver.add(z3.Or([cell != at for cell, at in chosen]))
+        return first
 
     @cached_property
     def groups(self) -> dict[Path, Path]:
@@ -241,7 +256,8 @@ class _Encoding:
                 twins[path] = at, model.eval(self._place(path), model_completion=True).as_long()
         for atom, known in self.opaque.items():
             branch.assumed[atom] = bool(model.eval(known, model_completion=True))
-        ranks = {path: model.eval(self._rank(path), model_completion=True).as_long() for path in self.ordered}
+        strings = [path for path in self.ordered if not branch.sets[path].strings.is_empty]
+        ranks = {path: model.eval(self._rank(path), model_completion=True).as_long() for path in strings}
         return Solution(branch, numbers, twins, ranks)
 
 
