@@ -135,13 +135,13 @@ class _Encoding:
                 self.solver.add(z3.Implies(chosen == at, self._place(path) == 0))
             for name in self._related_classes(path):
                 numbers: NumberSet = getattr(cell, name)
-                self.solver.add(z3.Implies(chosen == at, self._in_numbers(path, name, numbers, cell)))
+                self.solver.add(z3.Implies(chosen == at, self._in_numbers(path, name, numbers)))
 
     def _related_classes(self, path: Path) -> set[str]:
         linear = (literal for literal in self.literals if isinstance(literal, Linear))
         return {literal.values for literal in linear if any(path == used for used, _ in literal.terms)}
 
-    def _in_numbers(self, path: Path, name: str, numbers: NumberSet, cell: ValueSet) -> Untyped:
+    def _in_numbers(self, path: Path, name: str, numbers: NumberSet) -> Untyped:
         """The variable lies in the numbers of the cell; when the cell holds other values too, that choice is left
         open.
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +23,7 @@ from comity.pipeline.failure import spark_failures
 from comity.pipeline.run import deliveries
 from comity.pipeline.wrap import wrap_typed
 from comity.plan.compile import compile_plan
-from comity.plan.stages import Plan, Summary
+from comity.plan.stages import Summary
 
 _KEPT_FOLDER = ".delivered"
 _CHECKPOINT_FOLDER = ".checkpoint"
@@ -36,7 +36,6 @@ class StreamRun:
     federation: WatchedFederation
     out: Path
     on_batch: Callable[[int, Summary], None] = lambda number, summary: None
-    _plan: Plan | None = field(default=None, init=False)
 
     def start(
         self, spark: SparkSession, events: Path, *, trigger_s: float, until_empty: bool, files_per_batch: int
