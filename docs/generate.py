@@ -53,9 +53,17 @@ def cli_page() -> str:
         "## Options of every call\n",
         _options(root),
     ]
-    for name, command in root.commands.items():
+    for name, command in _commands(root):
         parts += [f"## comity {name}\n", *_command(name, command)]
     return "\n".join(parts)
+
+
+def _commands(group: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
+    """The commands of a group, each followed by those below it."""
+    for name, command in group.commands.items():
+        yield lead + name, command
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{lead}{name} ")
 
 
 def _command(name: str, command: Any) -> Iterator[str]:

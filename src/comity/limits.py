@@ -43,10 +43,44 @@ class Limits:
     """Milliseconds that the solver may take for one question; then the answer is unknown."""
     max_column_profiles: int = 256
     """Profiles that are compiled into Spark columns; more of them are matched in the workers."""
+    max_column_nodes: int = 2_000
+    """Nodes of all expressions that are compiled into Spark columns; more are matched in the workers."""
     max_conjunctions: int = 64
     """Conjunctions that one profile is turned into for matching; what goes beyond is tested event by event."""
     max_profile_cost: int = 10_000
     """Worst-case cost of one profile in matching, in the unit of `match/cost.py`; a dearer one is refused."""
+    profile_lock_timeout_ms: int = 60_000
+    """Milliseconds that a change of profiles waits for another one to finish."""
+    max_metric_profiles: int = 200
+    """Profiles that have a metric of their own; the others are counted together as `other`."""
+    max_delivery_attempts: int = 8
+    """Times that one notification is offered to a sink that cannot take it now; then it becomes a dead letter."""
+    max_delivery_seconds: int = 60
+    """Seconds that one notification is offered to a sink that cannot take it now; then it becomes a dead letter."""
+    max_messages_in_flight: int = 100
+    """Notifications handed to a sink before its progress is noted; a restart repeats these at the most."""
+    max_parallel_sinks: int = 16
+    """Sinks that are sent to at the same time."""
+    max_age_days: int = 7_300
+    """Days that an event may be old when it is read; an older one is rejected."""
+    max_future_s: int = 86_400
+    """Seconds that an event's time may be ahead of the clock; beyond, it is rejected."""
+    late_after_s: int = 3_600
+    """Seconds behind the newest event of earlier batches from which on an event of a stream is counted as late."""
+    max_request_bytes: int = 8_388_608
+    """Bytes of one request to a webhook; a longer one is answered with 413."""
+    max_waiting_records: int = 10_000
+    """Records that a webhook holds until they are kept; beyond it requests are answered with 429."""
+    max_connections: int = 128
+    """Connections that one webhook serves at the same time; more of them are answered with 503."""
+    max_landed_rows: int = 50_000
+    """Records of one file that a live source lands in."""
+    max_landed_bytes: int = 33_554_432
+    """Bytes of one file that a live source lands in, beyond its last record."""
+    max_source_attempts: int = 6
+    """Times in a row that a live source may fail before its run does."""
+    max_simplified_nodes: int = 10_000
+    """Nodes that one part of a filter may grow to when it is simplified; a larger one stays as it was."""
 
 
 def _from_environment() -> Limits:

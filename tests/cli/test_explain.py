@@ -24,26 +24,46 @@ def event(file: str, number: int) -> bytes:
 
 def test_explain_shows_mapping_filter_and_receiver() -> None:
     shown = comity("explain", str(EXAMPLE), "--profile", "main_street").stdout.decode()
-    assert "source is asked for everything [files-have-no-filter]" in shown
-    assert "filter here: street + ', ' + city like '% Main Street, %'" in shown
-    assert "profile main_street, delivered to fire_station" in shown
+    assert "events of house_b.Brand from the event files of the run (files, filters: none)" in shown
+    assert "asked for everything [files-have-no-filter]" in shown
+    assert "mediate to fire.FireAlarm by contract fire" in shown
+    assert "match: street + ', ' + city like '% Main Street, %'" in shown
+    assert "holds for no event of this source" in shown
+    assert "deliver to results/fire_station" in shown
     assert "serious_fires" not in shown
+
+
+def test_explain_in_a_language_shows_its_text_and_what_is_left() -> None:
+    arguments = ("explain", str(EXAMPLE), "--profile", "serious_fires", "--language", "parquet")
+    shown = comity(*arguments).stdout.decode()
+    assert "asked for celsius > 60.00000000000003 AND severity IN ('mittel', 'hoch')" in shown
+    assert "left to filter here: nothing" in shown
+    assert "asked for everything [profile-without-bound]" in shown
+    assert "main_street [profile-without-bound]" in shown
+
+
+def test_explain_refuses_an_unknown_language() -> None:
+    result = comity("explain", str(EXAMPLE), "--language", "parket")
+    assert result.returncode == 2
+    assert b"did you mean `parquet`?" in result.stderr
 
 
 def test_explain_as_json_tells_how_profiles_are_matched() -> None:
     found = json.loads(comity("explain", str(EXAMPLE), "--format", "json").stdout)
-    assert found["matching"]["how"] == "columns"
-    assert {route["source"] for route in found["routes"]} == {
-        "house_a.FireDetected",
-        "house_b.Brand",
-        "fire_station.Incident",
+    assert {form: one["profiles"] for form, one in found["matching"].items()} == {"lines": 2, "tables": 2}
+    assert found["matching"]["tables"]["how"] == "columns"
+    assert {one["type"]: one["asked"]["native"] for one in found["sources"]} == {
+        "house_a.FireDetected": "everything",
+        "house_b.Brand": "everything",
+        "fire_station.Incident": "everything",
     }
 
 
 def test_explain_as_mermaid_is_a_flow_chart() -> None:
     lines = comity("explain", str(EXAMPLE), "--format", "mermaid").stdout.decode().splitlines()
     assert lines[0] == "flowchart LR"
-    assert all(" --> " in line for line in lines[1:])
+    assert all(" --> " in line or " .-> " in line for line in lines[1:])
+    assert any("rejected" in line for line in lines)
 
 
 def test_explain_refuses_an_unknown_profile() -> None:
@@ -75,3 +95,20 @@ def test_why_as_json_nests_the_clauses() -> None:
     (way,) = found["ways"]
     assert found["delivered"] is False
     assert [part["holds"] for part in way["clause"]["parts"]] == [False, False]
+
+
+def test_why_says_when_the_source_would_not_have_sent_the_event() -> None:
+    arguments = ("why", str(EXAMPLE), "--profile", "serious_fires", "--event", "-", "--language", "parquet")
+    line = event("house_b.jsonl", 0).replace(b'"hoch"', b'"niedrig"')
+    shown = comity(*arguments, given=line).stdout.decode()
+    assert "not sent by the event files of the run, which is asked for celsius > " in shown
+    found = json.loads(comity(*arguments, "--format", "json", given=line).stdout)
+    assert [one["sends"] for one in found["asked"]] == [False]
+
+
+def test_lint_of_one_domain_file_checks_its_sources(tmp_path: Path) -> None:
+    file = tmp_path / "house.yaml"
+    file.write_text("domain: house\ntypes: {Fire: {}}\nsources: {door: {webhok: {port: 80}}}\n", encoding="utf-8")
+    result = comity("lint", str(file))
+    assert b"house.yaml:3:18: there is no source of kind `webhok` [unknown-connector]" in result.stdout + result.stderr
+    assert b"did you mean `webhook`?" in result.stdout + result.stderr

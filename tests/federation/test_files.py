@@ -145,3 +145,8 @@ def test_load_refuses_what_is_no_federation(tmp_path: Path) -> None:
 def test_load_keeps_the_name_rejected_for_itself(tmp_path: Path) -> None:
     write(tmp_path, house=HOUSE.replace("domain: house", "domain: rejected"))
     assert faults_of(tmp_path) == ["house.yaml:1:9 reserved-name"]
+
+
+def test_load_keeps_the_name_dead_letters_for_itself(tmp_path: Path) -> None:
+    write(tmp_path, house=HOUSE.replace("domain: house", "domain: dead-letters"))
+    assert faults_of(tmp_path) == ["house.yaml:1:9 reserved-name"]

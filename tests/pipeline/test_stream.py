@@ -66,7 +66,7 @@ def rejected(out: Path) -> int:
 def take_all(spark: SparkSession, out: Path, events: Path, *, files_per_batch: int, federation: Path = EXAMPLE) -> int:
     batches: list[int] = []
     stream = StreamRun(WatchedFederation(federation), out, lambda number, _: batches.append(number))
-    query = stream.start(spark, events, trigger_s=0, until_empty=True, files_per_batch=files_per_batch)
+    query = stream.start(spark, [events], trigger_s=0, until_empty=True, files_per_batch=files_per_batch)
     query.awaitTermination()
     return len(batches)
 
@@ -96,11 +96,11 @@ def test_a_stream_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) 
 def test_a_batch_that_is_taken_again_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     write_events(tmp_path / "events", 1)
     stream = StreamRun(WatchedFederation(EXAMPLE), tmp_path / "out")
-    lines = spark.read.text(str(tmp_path / "events")).selectExpr("value", "'f' as file")
+    files = [str(path) for path in (tmp_path / "events").glob("*.jsonl")]
     for _ in range(2):
-        stream.take_batch(lines, 0)
+        stream.take_batch(spark, files, 0)
     assert delivered(tmp_path / "out") == expected(tmp_path / "events")
-    stream.take_batch(lines, 1)
+    stream.take_batch(spark, files, 1)
     assert delivered(tmp_path / "out") == expected(tmp_path / "events")
 
 
@@ -111,19 +111,19 @@ def test_a_changed_profile_counts_from_the_next_batch(spark: SparkSession, tmp_p
     faults: list[str] = []
     stream = StreamRun(WatchedFederation(federation, lambda error: faults.append(error.code)), tmp_path / "out")
     write_events(tmp_path / "events", 1)
-    lines = spark.read.text(str(tmp_path / "events")).selectExpr("value", "'f' as file")
-    stream.take_batch(lines, 0)
+    files = [str(path) for path in (tmp_path / "events").glob("*.jsonl")]
+    stream.take_batch(spark, files, 0)
     before = delivered(tmp_path / "out")
 
     extra = federation / "profiles" / "extra.yaml"
     extra.write_text("profiles:\n  everything: {domain: fire_station, on: Incident}\n")
-    stream.take_batch(lines, 1)
+    stream.take_batch(spark, files, 1)
     added = [row for row in delivered(tmp_path / "out") if row not in before]
     assert {profile for profile, _, _ in added} == {"everything"}
     assert len(added) == 5
 
     extra.write_text("profiles:\n  everything: {domain: fire_station, on: Nothing}\n")
-    stream.take_batch(lines, 2)
+    stream.take_batch(spark, files, 2)
     assert faults == ["faults"]
     assert len(delivered(tmp_path / "out")) == len(before) + 5
 

@@ -16,6 +16,7 @@ from comity.errors import Misuse, Place
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from comity.plan.asks import LanguageOf
     from comity.plan.explain import Node
     from comity.plan.why import Clause, Reasons, Way
 
@@ -24,6 +25,12 @@ WHY_EXAMPLE = "Example:  comity why examples/active_city --profile serious_fires
 
 FederationArgument = Annotated[
     Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
+]
+
+
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="As if every source understood this language.", show_default=False),
 ]
 
 
@@ -40,6 +47,7 @@ def explain(
     profile: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only what this profile needs.", show_default=False)
     ] = None,
+    language: LanguageOption = None,
     format: Annotated[Shape, typer.Option(help="A tree, JSON, or a Mermaid graph.")] = Shape.TREE,
 ) -> None:
     """Show what runs where.
@@ -50,13 +58,31 @@ def explain(
     from comity.plan import compile_plan
     from comity.plan.explain import explain as explain_plan
 
-    found = explain_plan(compile_plan(load(federation)), profile)
+    loaded = load(federation)
+    found = explain_plan(
+        compile_plan(loaded),
+        profile,
+        sources=loaded.sources,
+        sinks=loaded.sinks,
+        language_of=_language_of(language),
+    )
     if format is Shape.JSON:
         write_json(found.as_dict(), indent=2)
     elif format is Shape.MERMAID:
         console().print(found.as_mermaid())
     else:
         print_tree(console(), found.as_tree())
+
+
+def _language_of(name: str | None) -> LanguageOf:
+    """What sources understand: what their connectors say, or one language for all of them."""
+    from comity.language.languages import language
+    from comity.plan.asks import language_of
+
+    if name is None:
+        return language_of
+    chosen = language(name)
+    return lambda source: chosen
 
 
 def print_tree(shown: Console, node: Node, lead: str = "", below: str = "") -> None:
@@ -74,6 +100,7 @@ def why(
     event: Annotated[
         str, typer.Option(metavar="FILE", help="One event as JSON, or - for standard input.", show_default=False)
     ],
+    language: LanguageOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say clause by clause why one event is delivered to a profile, or is not."""
@@ -85,7 +112,9 @@ def why(
     found = load(federation)
     line = _one_line(event)
     record = decode(line, found.find_type, require_time=True, source_file=event)
-    reasons = find_reasons(compile_plan(found), profile, record)
+    reasons = find_reasons(
+        compile_plan(found), profile, record, sources=found.sources, language_of=_language_of(language)
+    )
     if format is Format.JSON:
         write_json(_reasons_dict(reasons), indent=2)
     else:
@@ -116,6 +145,9 @@ def _print_reasons(shown: Console, reasons: Reasons) -> None:
         shown.print(f"  no way leads from {reasons.event.type} to this profile")
     for way in reasons.ways:
         print_tree(shown, _way_node(way), "  ", "  ")
+    for asked in reasons.asked:
+        if not asked.sends:
+            shown.print(f"  not sent by {asked.source}, which is asked for {asked.native}")
 
 
 def _way_node(way: Way) -> Node:
@@ -161,7 +193,14 @@ def _reasons_dict(reasons: Reasons) -> dict[str, Any]:
         }
         for way in reasons.ways
     ]
-    return {"profile": reasons.profile, "delivered": reasons.delivered, "rejected": refused, "ways": ways}
+    asked = [{"source": one.source, "native": one.native, "sends": one.sends} for one in reasons.asked]
+    return {
+        "profile": reasons.profile,
+        "delivered": reasons.delivered,
+        "rejected": refused,
+        "asked": asked,
+        "ways": ways,
+    }
 
 
 def _clause_dict(clause: Clause) -> dict[str, Any]:

@@ -96,9 +96,14 @@ def _check_yaml(path: Path) -> None:
 
 def _check_types(document: Document) -> None:
     from comity.event.taxonomy import Taxonomy
+    from comity.federation.endpoints import read_sinks, read_sources
+    from comity.federation.schema import DOMAIN_KEYS
     from comity.meaning.units import check_unit
 
-    Taxonomy.from_document(document, ignore=("description",), check_unit=check_unit)
+    more = DOMAIN_KEYS if "domain" in document.data else ("description",)
+    taxonomy = Taxonomy.from_document(document, ignore=more, check_unit=check_unit)
+    read_sources(document, taxonomy.namespace)
+    read_sinks(document, taxonomy.namespace)
 
 
 def _check_profiles(path: Path) -> None:

@@ -1,20 +1,29 @@
-"""`comity run`: a federation over stored events."""
+"""`comity run`: a federation over stored events, or over a stream of them."""
 
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from comity.cli.inputs import event_sources, stored_files
+from comity.cli.logs import LogFormat, LogFormatOption, LogOption, logging_to
+from comity.cli.metrics import LOOPBACK, MetricsFileOption, MetricsHostOption, MetricsOutput, MetricsPortOption
 from comity.cli.output import console, write_json
+from comity.cli.request import RunRequest, log_summary, sent
 from comity.cli.session import Format, FormatOption, Session
-from comity.cli.spark import start_spark
+from comity.cli.spark import spark_progress, start_spark
+from comity.cli.stream import StreamPace, run_stream
+from comity.connect.folder import Results, prepare_folder
 from comity.errors import Misuse
+from comity.logs import log
 
 if TYPE_CHECKING:
+    from comity.federation import Federation
     from comity.plan import Plan, Summary
 
 EXAMPLE = "Example:  comity run examples/active_city --events examples/active_city/events --out results"
@@ -32,106 +41,154 @@ def run(
     federation: Annotated[
         Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
     ],
-    events: Annotated[
-        Path,
-        typer.Option(metavar="PATH", help="JSON Lines of CloudEvents: a file, .gz or a directory.", show_default=False),
-    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.", show_default=False)],
+    events: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Events: JSON Lines, CSV or Parquet, a file or a directory, or - for standard input. May be repeated. "
+            "Default: the sources of the domains.",
+            show_default=False,
+        ),
+    ] = None,
     engine: Annotated[Engine, typer.Option(help="Spark, or this process.")] = Engine.SPARK,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark master; default: this machine.", show_default=False)
     ] = None,
+    results: Annotated[Results, typer.Option(help="The form of the results.")] = Results.JSONL,
+    since: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Only events from this time on.", show_default=False)
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Only events before this time.", show_default=False)
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False,
-    stream: Annotated[bool, typer.Option("--stream", help="Go on with files that are added to PATH.")] = False,
+    print_lines: Annotated[
+        bool, typer.Option("--print", help="Print notifications on standard output, too, a line each.")
+    ] = False,
+    stream: Annotated[bool, typer.Option("--stream", help="Go on with events that come later.")] = False,
     until_empty: Annotated[bool, typer.Option("--until-empty", help="With --stream: end when all is read.")] = False,
     trigger: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="With --stream: time between batches.")
     ] = 1.0,
     files_per_batch: Annotated[int, typer.Option(min=1, help="With --stream: files in a batch at the most.")] = 100,
+    metrics: MetricsFileOption = None,
+    metrics_port: MetricsPortOption = None,
+    metrics_host: MetricsHostOption = LOOPBACK,
+    log_file: LogOption = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Deliver events to the subscribers of a federation.
 
     Writes DIR/SUBSCRIBER/part-*.jsonl, each event in the subscriber's own type and units, and DIR/rejected with every
-    record that does not fit, and why. A stream writes DIR/SUBSCRIBER/batch-*.jsonl, goes on where it was stopped or
-    killed, delivers each event once, and takes up changes of the federation's files.
+    record that does not fit, and why. Then sends them to the sinks that the subscribers' domains name. A stream writes
+    DIR/SUBSCRIBER/batch-*.jsonl, goes on where it was stopped or killed, delivers each event once, also what an earlier
+    run on the same folder delivered, and takes up changes of the federation's files.
     """
-    if stream:
-        _run_stream(
-            context, federation, events, out, engine, master, overwrite, trigger, until_empty, files_per_batch, format
-        )
-        return
-    from comity.connect.folder import prepare_folder
-    from comity.event.files import event_files
     from comity.federation import load
-    from comity.plan import compile_plan
 
     found = load(federation)
-    plan = compile_plan(found)
-    files = [str(path.resolve()) for path in event_files(events)]
-    out = out.resolve()
-    prepare_folder(out, overwrite=overwrite)
-    started = time.monotonic()
-    if engine is Engine.SPARK:
-        summary = _on_spark(plan, files, out, master, context.ensure_object(Session))
-    else:
-        from comity.engine import run_into_folder
-        from comity.event.files import read_events
+    session = context.ensure_object(Session)
+    request = RunRequest(
+        federation,
+        found,
+        event_sources(found, federation, events),
+        out.resolve(),
+        master,
+        results,
+        print_lines,
+        format,
+        session,
+    )
+    with (
+        logging_to(log_file, log_format, verbose=session.verbose),
+        MetricsOutput.into(found.name, file=metrics, port=metrics_port, host=metrics_host) as measured,
+    ):
+        if stream:
+            _check_stream(engine, since, until)
+            if overwrite or not request.out.is_dir():
+                prepare_folder(request.out, overwrite=overwrite)
+            request.remember()
+            run_stream(request, StreamPace(trigger, until_empty, files_per_batch), measured)
+        else:
+            prepare_folder(request.out, overwrite=overwrite)
+            request.remember()
+            _run_stored(request, engine, since, until, measured)
 
-        summary = run_into_folder(plan, read_events(events, found.find_type, require_time=True), out)
-    show_summary(summary, plan, out, time.monotonic() - started, format)
 
-
-def _run_stream(
-    context: typer.Context,
-    federation: Path,
-    events: Path,
-    out: Path,
-    engine: Engine,
-    master: str | None,
-    overwrite: bool,
-    trigger: float,
-    until_empty: bool,
-    files_per_batch: int,
-    format: Format,
-) -> None:
-    from comity.cli.stream import run_stream
-    from comity.connect.folder import prepare_folder
-
+def _check_stream(engine: Engine, since: str | None, until: str | None) -> None:
     if engine is not Engine.SPARK:
         raise Misuse("streams run on Spark", code="no-local-stream", hint="leave out --engine")
-    if overwrite or not (out / ".checkpoint").is_dir():
-        prepare_folder(out, overwrite=overwrite)
-    run_stream(
-        federation,
-        events.resolve(),
-        out.resolve(),
-        master=master,
-        trigger_s=trigger,
-        until_empty=until_empty,
-        files_per_batch=files_per_batch,
-        format=format,
-        session=context.ensure_object(Session),
-    )
+    if since or until:
+        hint = "run the past first, without --stream; the stream then goes on in the same folder"
+        raise Misuse("a stream has no --from and --to", code="no-stream-period", hint=hint)
 
 
-def _on_spark(plan: Plan, files: list[str], out: Path, master: str | None, session: Session) -> Summary:
+def _run_stored(
+    request: RunRequest, engine: Engine, since: str | None, until: str | None, measured: MetricsOutput
+) -> None:
+    from comity.plan import compile_plan
+    from comity.plan.period import during, read_period
+
+    federation, out = request.federation, request.out
+    plan = during(compile_plan(federation), read_period(since, until))
+    files = stored_files(request.sources, out)
+    log("run started", federation=federation.name, engine=engine.value, files=len(files), profiles=len(plan.profiles))
+    started = time.monotonic()
+    if engine is Engine.SPARK:
+        summary = _on_spark(plan, files, request)
+    else:
+        summary = _in_process(federation, plan, files, out, request.results)
+    with request.sending() as outbox:
+        summary = sent(outbox, summary)
+    seconds = time.monotonic() - started
+    log_summary("run done", summary, seconds=round(seconds, 3))
+    measured.take(summary)
+    show_summary(summary, plan, out, seconds, request.format, to_stderr=request.print_lines)
+
+
+def _in_process(federation: Federation, plan: Plan, files: list[str], out: Path, results: Results) -> Summary:
+    from comity.engine import run_into_folder
+    from comity.event.files import read_events
+    from comity.event.window import Window
+
+    window = Window.around(datetime.now(UTC))
+    events = (one for file in files for one in read_events(file, federation.find_type, require_time=True))
+    return run_into_folder(plan, window.check_all(events), out, results=results)
+
+
+def _on_spark(plan: Plan, files: list[str], request: RunRequest) -> Summary:
     from comity.pipeline.run import run_on_spark
 
-    spark = start_spark(session, master, files=files)
-    with console(stderr=True).status(f"running on {spark.sparkContext.master}"):
-        return run_on_spark(plan, files, out, spark)
+    spark = start_spark(request.session, request.master, files=files)
+    with spark_progress(spark, files, request.format):
+        return run_on_spark(plan, files, request.out, spark, results=request.results)
 
 
-def show_summary(summary: Summary, plan: Plan, out: Path, seconds: float, format: Format) -> None:
+def show_summary(
+    summary: Summary, plan: Plan, out: Path, seconds: float, format: Format, *, to_stderr: bool = False
+) -> None:
     """What a run did, for people or for programs."""
     if format is Format.JSON:
         figures = {"records": summary.records, "rejected": summary.rejected, "delivered": summary.delivered}
-        write_json({**figures, "out": str(out), "seconds": round(seconds, 3)})
+        more = {"matched": summary.matched, "rejected_by_code": summary.rejected_by_code, "dead_letters": summary.dead}
+        write_json({**figures, **more, "out": str(out), "seconds": round(seconds, 3)}, stderr=to_stderr)
         return
-    shown = console()
-    shown.print(f"{summary.records:,} records read, {summary.rejected:,} rejected, in {seconds:.1f} s")
+    shown = console(stderr=to_stderr)
+    rate = f", {summary.records / seconds:,.0f} a second" if seconds > 0 and summary.records >= 100_000 else ""
+    shown.print(f"{summary.records:,} records read, {summary.rejected:,} rejected, in {seconds:.1f} s{rate}")
     subscribers = {one.profile: one.subscriber for route in plan.routes for one in route.deliveries}
-    for name, count in summary.delivered.items():
+    told = sorted(summary.delivered.items(), key=lambda one: -one[1])[:_MOST_SHOWN]
+    for name, count in told if len(summary.delivered) > _MOST_SHOWN else summary.delivered.items():
         shown.print(f"  {subscribers[name]}  {name}: {count:,}")
+    if len(summary.delivered) > _MOST_SHOWN:
+        rest = sum(summary.delivered.values()) - sum(count for _, count in told)
+        shown.print(f"  … and {rest:,} for {len(summary.delivered) - _MOST_SHOWN:,} other profiles")
+    for sink, count in summary.dead.items():
+        shown.print(f"  {count:,} were not taken by {sink}: comity replay {out}", style="yellow")
     shown.print(f"results are in {out}")
+
+
+_MOST_SHOWN = 50
+"""Profiles that a summary shows; the busiest of them when there are more."""

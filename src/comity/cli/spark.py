@@ -4,18 +4,51 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from comity.cli.output import console
-from comity.cli.session import Session
+from comity.cli.session import Format, Session
+from comity.errors import Misuse
 
 _BRIEF_BYTES = 32_000_000
 """With less than this to read, starting up is most of the work."""
 
 
-def start_spark(session: Session, master: str | None = None, *, files: Sequence[str] | None = None) -> Any:
+SparkConfigOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--spark-config", metavar="KEY=VALUE", help="A setting of Spark. May be repeated.", show_default=False
+    ),
+]
+
+
+def read_spark_config(given: Sequence[str] | None) -> dict[str, str]:
+    """The settings in `KEY=VALUE` texts; of one that is given twice the last.
+
+    >>> read_spark_config(["spark.executor.memory=4g", "spark.executorEnv.OPTIONS=a=b"])
+    {'spark.executor.memory': '4g', 'spark.executorEnv.OPTIONS': 'a=b'}
+    """
+    parts = [(text, *text.partition("=")) for text in given or ()]
+    for text, key, equals, _ in parts:
+        if not equals or not key.startswith("spark."):
+            hint = "write --spark-config spark.executor.memory=4g"
+            raise Misuse(f"this is no setting of Spark: {text}", code="spark-config", hint=hint)
+    return {key: value for _, key, _, value in parts}
+
+
+def start_spark(
+    session: Session,
+    master: str | None = None,
+    *,
+    files: Sequence[str] | None = None,
+    config: Mapping[str, str] | None = None,
+) -> Any:
     """The Spark session, whose class only the pipeline knows; for a few small files one that starts quickly."""
     from comity.pipeline.session import spark_session
 
@@ -23,7 +56,54 @@ def start_spark(session: Session, master: str | None = None, *, files: Sequence[
     if not session.verbose:  # the bridge to Java logs a traceback for whatever interrupts it
         logging.getLogger().addHandler(logging.NullHandler())
     with console(stderr=True).status("starting Spark"):
-        spark = spark_session(master, brief=brief, verbose=session.verbose)
+        spark = spark_session(master, config=config, brief=brief, verbose=session.verbose)
     # Spark's own handler of Ctrl-C talks to Java in the middle of another call.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return spark
+
+
+@contextmanager
+def spark_progress(spark: Any, files: Sequence[str], format: Format) -> Iterator[None]:
+    """Show how far Spark is with the files while the block runs: rows (as far as they can be told), rate, time left."""
+    from comity.cli.progress import BatchProgress, is_shown
+
+    if not is_shown(format):
+        yield
+        return
+    rows = _estimated_rows(files)
+    over = threading.Event()
+    with BatchProgress(f"running on {spark.sparkContext.master}") as progress:
+
+        def look() -> None:
+            while not over.wait(_LOOK_S):
+                fraction = _fraction_done(spark)
+                if fraction is not None:
+                    progress.update(round(rows * fraction), fraction)
+
+        watching = threading.Thread(target=look, name="comity-progress", daemon=True)
+        watching.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watching.join(timeout=5)
+
+
+_LOOK_S = 0.5
+_SAMPLE_BYTES = 65_536
+
+
+def _fraction_done(spark: Any) -> float | None:
+    """The part of the tasks of the first active stage that is done: the stage that reads the events."""
+    tracker = spark.sparkContext.statusTracker()
+    stages = [tracker.getStageInfo(one) for one in sorted(tracker.getActiveStageIds())]
+    known = [one for one in stages if one is not None and one.numTasks]
+    return known[0].numCompletedTasks / known[0].numTasks if known else None
+
+
+def _estimated_rows(files: Sequence[str]) -> int:
+    """About how many records there are, from the sizes of the files and the length of the first lines."""
+    size = sum(Path(file).stat().st_size for file in files)
+    with open(files[0], "rb") as stream:
+        sample = stream.read(_SAMPLE_BYTES)
+    return size * max(sample.count(b"\n"), 1) // max(len(sample), 1)

@@ -1,91 +1,187 @@
-"""`comity run --stream`: a federation over a growing folder of events."""
+"""`comity run --stream`: a federation over events as they come."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.cli.failure import show
+from comity.cli.inputs import LANDING
 from comity.cli.output import console, write_json
-from comity.cli.session import Format, Session
+from comity.cli.progress import StreamLine
+from comity.cli.request import RunRequest, log_summary, sent
+from comity.cli.session import Format
 from comity.cli.spark import start_spark
 from comity.errors import ComityError
+from comity.logs import log
 
 if TYPE_CHECKING:
+    from comity.cli.metrics import MetricsOutput
+    from comity.connect.landing import Landing
     from comity.plan import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPace:
+    """How a stream is cut into batches, and when it ends."""
+
+    trigger_s: float
+    until_empty: bool
+    files_per_batch: int
 
 
 @dataclass(slots=True)
 class StreamFigures:
     """What a stream did so far."""
 
-    format: Format
+    request: RunRequest
+    line: StreamLine
     started: float = field(default_factory=time.monotonic)
     batches: int = 0
+    records: int = 0
     rejected: int = 0
+    late: int = 0
     delivered: dict[str, int] = field(default_factory=dict)
 
     def take(self, number: int, summary: Summary) -> None:
         """Count a batch, and say what it did."""
         self.batches += 1
+        self.records += summary.records
         self.rejected += summary.rejected
+        self.late += summary.late
         for name, count in summary.delivered.items():
             self.delivered[name] = self.delivered.get(name, 0) + count
-        if self.format is Format.JSON:
-            write_json({"batch": number, "rejected": summary.rejected, "delivered": summary.delivered})
+        self.line.update(
+            batch=number,
+            records=self.records,
+            rate=summary.records / max(sum(summary.seconds.values()), 1e-3),
+            delivered=sum(self.delivered.values()),
+            rejected=self.rejected,
+            lag_s=summary.lag_s,
+        )
+        self._say(number, summary)
+
+    def _say(self, number: int, summary: Summary) -> None:
+        to_stderr = self.request.print_lines
+        told = {name: count for name, count in sorted(summary.delivered.items()) if count}
+        if self.request.format is Format.JSON:
+            figures = {"records": summary.records, "rejected": summary.rejected, "late": summary.late}
+            write_json({"batch": number, **figures, "delivered": told}, stderr=to_stderr)
         else:
-            told = ", ".join(f"{name} {count:,}" for name, count in sorted(summary.delivered.items())) or "nothing new"
+            shown = ", ".join(f"{name} {count:,}" for name, count in list(told.items())[:_MOST_SHOWN])
+            more = f", and {len(told) - _MOST_SHOWN} more profiles" if len(told) > _MOST_SHOWN else ""
             rejected = f", {summary.rejected:,} rejected" if summary.rejected else ""
-            console().print(f"batch {number}: {told}{rejected}")
+            console(stderr=to_stderr).print(f"batch {number}: {shown or 'nothing new'}{more}{rejected}")
             sys.stdout.flush()
 
     def close(self) -> None:
         """Say what it did in all."""
         seconds = time.monotonic() - self.started
-        if self.format is Format.JSON:
-            totals = {"batches": self.batches, "rejected": self.rejected, "delivered": self.delivered}
-            write_json({**totals, "seconds": round(seconds, 3)})
+        to_stderr = self.request.print_lines
+        if self.request.format is Format.JSON:
+            totals = {"batches": self.batches, "records": self.records, "rejected": self.rejected, "late": self.late}
+            write_json({**totals, "delivered": self.delivered, "seconds": round(seconds, 3)}, stderr=to_stderr)
         else:
             total = sum(self.delivered.values())
-            console().print(
-                f"{self.batches:,} batches, {total:,} notifications, {self.rejected:,} rejected, {seconds:.1f} s"
+            console(stderr=to_stderr).print(
+                f"{self.batches:,} batches, {self.records:,} records, {total:,} notifications, "
+                f"{self.rejected:,} rejected, {seconds:.1f} s"
             )
 
 
-def run_stream(
-    federation: Path,
-    events: Path,
-    out: Path,
-    *,
-    master: str | None,
-    trigger_s: float,
-    until_empty: bool,
-    files_per_batch: int,
-    format: Format,
-    session: Session,
-) -> None:
+_MOST_SHOWN = 20
+
+
+def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -> None:
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     from comity.federation.watch import WatchedFederation
     from comity.pipeline.failure import spark_failures
     from comity.pipeline.stream import StreamRun
 
     def report_fault(error: ComityError) -> None:
-        show([error], format)
+        log("federation not changed", error=str(error))
+        show([error], request.format)
 
-    watched = WatchedFederation(federation, report_fault)
+    watched = WatchedFederation(request.folder, report_fault)
     watched.current()
-    spark = start_spark(session, master)
-    figures = StreamFigures(format)
-    stream = StreamRun(watched, out, figures.take)
-    query = stream.start(spark, events, trigger_s=trigger_s, until_empty=until_empty, files_per_batch=files_per_batch)
-    try:
-        with spark_failures():
-            query.awaitTermination()
-    except KeyboardInterrupt:
-        query.stop()
-        if format is Format.TEXT:
-            console(stderr=True).print("stopped; the same command goes on from here", style="dim")
+    with ExitStack() as stack:
+        outbox = stack.enter_context(request.sending())
+        landed = stack.enter_context(_landing(request))
+        spark = start_spark(request.session, request.master)
+        figures = StreamFigures(request, stack.enter_context(StreamLine("stream", format=request.format)))
+
+        def take(number: int, summary: Summary) -> None:
+            done = sent(outbox, summary)
+            log_summary("batch done", done, batch=number, seconds=round(sum(done.seconds.values()), 3))
+            measured.take(done, lag_s=done.lag_s)
+            figures.take(number, done)
+
+        stream = StreamRun(watched, request.out, take, request.results)
+        stack.callback(stream.close)
+        if outbox is not None:
+            outbox.send()  # what a run that was killed had published but not sent
+        if pace.until_empty:
+            _wait_for_ends(landed)
+        query = stream.start(
+            spark,
+            [path.resolve() for path in request.sources.paths],
+            landed=[one.folder for one in landed],
+            trigger_s=pace.trigger_s,
+            until_empty=pace.until_empty,
+            files_per_batch=pace.files_per_batch,
+        )
+        log("stream started", federation=request.federation.name, sources=len(request.sources.paths) + len(landed))
+        try:
+            with spark_failures():
+                while not query.awaitTermination(1):
+                    _look_after(landed)
+        except KeyboardInterrupt:
+            if outbox is not None:
+                outbox.stop()  # a sink that is down would hold the stop until its retries are over
+            query.stop()
+            if request.format is Format.TEXT:
+                console(stderr=True).print("stopped; the same command goes on from here", style="dim")
+    log("stream stopped", batches=figures.batches, records=figures.records)
     figures.close()
+
+
+@contextmanager
+def _landing(request: RunRequest) -> Iterator[list[Landing]]:
+    """Live sources, kept in folders that the stream reads, while the block runs."""
+    from comity.connect.folder import REJECTED
+    from comity.connect.landing import Landing
+    from comity.connect.registry import open_source
+
+    with ExitStack() as stack:
+        landings = [
+            Landing(
+                open_source(spec, request.folder),
+                request.out / LANDING / f"{spec.domain or 'events'}-{spec.name}",
+                rejected=request.out / REJECTED,
+            )
+            for spec in request.sources.live
+        ]
+        for one in landings:
+            stack.enter_context(one)
+        yield landings
+
+
+def _wait_for_ends(landings: list[Landing]) -> None:
+    """Wait until the sources that come to an end have done so."""
+    for one in landings:
+        while not one.source.capability.live and not one.is_ended:
+            _look_after([one])
+            time.sleep(_NAP_S)
+
+
+_NAP_S = 0.05
+
+
+def _look_after(landings: list[Landing]) -> None:
+    for one in landings:
+        if one.fault is not None:
+            raise one.fault

@@ -5,15 +5,17 @@ complete.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO
 
 from comity.errors import Misuse, Place
 
 REJECTED = "rejected"
 """The folder of records that were refused, each with its reason. No domain may have this name."""
+
+DEAD_LETTERS = "dead-letters"
+"""The folder of notifications that a sink did not take. No domain may have this name either."""
 
 STAGING = ".staging"
 """Where results stand until the run is complete."""
@@ -45,45 +47,41 @@ def _empty(out: Path, overwrite: bool) -> None:
 
 def _is_result(path: Path, out: Path) -> bool:
     inside = path.relative_to(out).parts
-    return path.name.startswith(("part-", "batch-")) or any(name.startswith(".") for name in inside)
+    is_ours = path.name.startswith(("part-", "batch-", "landed-")) or inside[0] == DEAD_LETTERS
+    return is_ours or any(name.startswith(".") for name in inside)
 
 
-def publish_parts(out: Path, names: Iterable[str]) -> None:
-    """Move the parts of each name from the staging area (`to=NAME/part-…`) to `NAME/part-00000.jsonl` and so on."""
-    staging = out / STAGING
+class Results(StrEnum):
+    """The form of results."""
+
+    JSONL = "jsonl"
+    """`SUBSCRIBER/*.jsonl`."""
+    PARQUET = "parquet"
+    """`day=YYYY-MM-DD/subscriber=SUBSCRIBER/*.parquet`."""
+
+
+def publish(
+    staging: Path, out: Path, names: Iterable[str], results: Results = Results.JSONL, batch: int | None = None
+) -> None:
+    """Move what was staged (`to=NAME/part-…`, or `day=DAY/to=NAME/part-…`) to where it is read.
+
+    The parts of a batch take the place of those of an earlier attempt at it.
+    """
+    prefix = "part" if batch is None else f"batch-{batch:08d}"
+    if batch is not None:
+        for stale in out.rglob(f"{prefix}-*"):
+            if not any(part.startswith(".") for part in stale.relative_to(out).parts):
+                stale.unlink()
     for name in names:
-        target = out / name
-        target.mkdir(parents=True, exist_ok=True)
-        for number, part in enumerate(sorted((staging / f"to={name}").glob("part-*"))):
-            part.rename(target / f"part-{number:05d}.jsonl")
+        if results is Results.JSONL or name == REJECTED:
+            _move(sorted((staging / f"to={name}").glob("part-*")), out / name, prefix, ".jsonl")
+    for folder in sorted(staging.glob("day=*/to=*")):
+        target = out / folder.parent.name / folder.name.replace("to=", "subscriber=", 1)
+        _move(sorted(folder.glob("part-*.parquet")), target, prefix, ".parquet")
     shutil.rmtree(staging, ignore_errors=True)
 
 
-def publish_batch(staging: Path, out: Path, number: int, names: Iterable[str]) -> None:
-    """Move the parts of a batch to `NAME/batch-00000007-00000.jsonl` and so on, in place of an earlier attempt."""
-    for name in names:
-        target = out / name
-        target.mkdir(parents=True, exist_ok=True)
-        for stale in target.glob(f"batch-{number:08d}-*.jsonl"):
-            stale.unlink()
-        for at, part in enumerate(sorted((staging / f"to={name}").glob("part-*"))):
-            part.rename(target / f"batch-{number:08d}-{at:05d}.jsonl")
-    shutil.rmtree(staging, ignore_errors=True)
-
-
-@contextmanager
-def staged_streams(out: Path, names: Iterable[str]) -> Iterator[dict[str, BinaryIO]]:
-    """A stream for each name; what was written is published at the end of the block, or dropped when it fails."""
-    wanted = list(names)
-    try:
-        with ExitStack() as stack:
-            streams: dict[str, BinaryIO] = {}
-            for name in wanted:
-                folder = out / STAGING / f"to={name}"
-                folder.mkdir(parents=True)
-                streams[name] = stack.enter_context((folder / "part-00000").open("wb"))
-            yield streams
-    except BaseException:
-        shutil.rmtree(out / STAGING, ignore_errors=True)
-        raise
-    publish_parts(out, wanted)
+def _move(parts: list[Path], target: Path, prefix: str, suffix: str) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for number, part in enumerate(parts):
+        part.rename(target / f"{prefix}-{number:05d}{suffix}")

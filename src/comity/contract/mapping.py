@@ -4,6 +4,7 @@ target.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ from comity.expression.tree import (
     Expression,
     IsType,
     Literal,
+    Not,
+    conjunction,
     disjunction,
     rebuild,
 )
@@ -58,6 +61,10 @@ class Mapping:
     def translate(self, tree: Expression) -> Expression:
         """A filter on the target type as one on the source type: S becomes S∘f, exactly."""
         return _translated(tree, dict(self.expressions), self.target)
+
+    def incomplete(self) -> Expression:
+        """Over the source type: whether a mandatory attribute of the target stays missing, so that `apply` refuses."""
+        return self.translate(disjunction(list(_incomplete(self.target.attributes, ()))))
 
 
 def read_mapping(
@@ -112,6 +119,17 @@ def _missing(attributes: AbstractMapping[str, AttributeType], data: dict[str, An
         elif isinstance(value, dict):
             faults += _missing(declared.attributes, value, f"{prefix}{name}.")
     return faults
+
+
+def _incomplete(attributes: AbstractMapping[str, AttributeType], prefix: Path) -> Iterator[Expression]:
+    """Over the target type: each way in which something mandatory can be missing."""
+    for name, declared in attributes.items():
+        path = (*prefix, name)
+        if not declared.optional:
+            yield Not(Exists(Attribute(path)))
+        if declared.attributes:
+            inner = disjunction(list(_incomplete(declared.attributes, path)))
+            yield conjunction([Exists(Attribute(path)), inner])
 
 
 MISSING = Call("coalesce", ())

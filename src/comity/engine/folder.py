@@ -7,27 +7,33 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from comity.connect.folder import REJECTED, staged_streams
+from comity.connect.folder import REJECTED, Results
+from comity.connect.staged import staged_results
 from comity.engine.run import Notification, run
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected, encode
 from comity.plan.stages import Plan, Summary
 
 
-def run_into_folder(plan: Plan, events: Iterable[Event | Rejected], out: Path) -> Summary:
+def run_into_folder(
+    plan: Plan, events: Iterable[Event | Rejected], out: Path, *, results: Results = Results.JSONL
+) -> Summary:
     """Deliver the events into a folder for each subscriber, and what is refused into `rejected`."""
     delivered: Counter[str] = Counter()
-    rejected = 0
+    codes: Counter[str] = Counter()
+    matched: set[tuple[str, str]] = set()
     counted = _Counted(events)
-    with staged_streams(out, [*plan.subscribers, REJECTED]) as streams:
+    with staged_results(out, [*plan.subscribers, REJECTED], results) as staged:
         for outcome in run(plan, counted):
             if isinstance(outcome, Notification):
                 delivered[outcome.profile] += 1
-                streams[outcome.subscriber].write(notification_line(outcome) + b"\n")
+                matched.add(outcome.event.identity)
+                staged.put(outcome.subscriber, notification_line(outcome))
             else:
-                rejected += 1
-                streams[REJECTED].write(json.dumps(outcome.as_dict(), ensure_ascii=False).encode() + b"\n")
-    return Summary(counted.count, rejected, {name: delivered[name] for name in plan.profiles})
+                codes[outcome.faults[0].code] += 1
+                staged.put(REJECTED, json.dumps(outcome.as_dict(), ensure_ascii=False).encode())
+    told = {name: delivered[name] for name in plan.profiles}
+    return Summary(counted.count, codes.total(), told, matched=len(matched), rejected_by_code=dict(codes))
 
 
 def notification_line(notification: Notification) -> bytes:

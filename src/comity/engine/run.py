@@ -1,4 +1,4 @@
-"""The in-process runner: an event at a time, by the reference evaluator."""
+"""The in-process runner: an event at a time, in the order of the events."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected, encode
 from comity.event.validate import Fault
-from comity.expression.evaluate import holds
-from comity.plan.stages import Plan, Route
+from comity.match.typed import TypedMatcher
+from comity.plan.stages import Plan
+from comity.plan.ways import Test, Ways, ways_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,49 +21,47 @@ class Notification:
     profile: str
     event: Event
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two notifications the same."""
+        return (self.profile, *self.event.identity)
+
 
 def run(plan: Plan, events: Iterable[Event | Rejected]) -> Iterator[Notification | Rejected]:
     """What the plan delivers for these events, and what it rejects, in the order of the events.
 
     An event reaches a profile once, however many ways lead there and however often it comes.
     """
-    routes = _by_source(plan)
+    ways = ways_of(plan)
+    matchers = {
+        one.qualified_name: TypedMatcher(one, [test.condition for test in ways.tests[one.qualified_name]])
+        for one in plan.types
+        if one.qualified_name in ways.tests
+    }
     delivered: set[tuple[str, str, str]] = set()
     for event in events:
         if isinstance(event, Rejected):
             yield event
-            continue
-        for route in routes.get(event.type, ()):
-            for outcome in _follow(route, event):
-                if isinstance(outcome, Notification):
-                    identity = (outcome.profile, *event.identity)
-                    if identity in delivered:
-                        continue
-                    delivered.add(identity)
-                yield outcome
+        elif event.type in matchers:
+            tests = ways.tests[event.type]
+            for number in matchers[event.type].match_one(event):
+                yield from _follow(tests[number], ways, event, delivered)
 
 
-def _by_source(plan: Plan) -> dict[str, list[Route]]:
-    routes: dict[str, list[Route]] = {}
-    for route in plan.routes:
-        routes.setdefault(route.source.qualified_name, []).append(route)
-    return routes
-
-
-def _follow(route: Route, event: Event) -> Iterator[Notification | Rejected]:
-    """Mediate, match, observe."""
-    met = route.mediate.apply(event) if route.mediate else event
-    if isinstance(met, list):
-        yield _rejected(event, met)
-        return
-    for delivery in route.deliveries:
-        if not holds(delivery.condition, met):
-            continue
-        seen = delivery.observe.apply(met) if delivery.observe else met
-        if isinstance(seen, list):
+def _follow(
+    test: Test, ways: Ways, event: Event, delivered: set[tuple[str, str, str]]
+) -> Iterator[Notification | Rejected]:
+    """Mediate and observe, unless that was done for this event and profile before."""
+    way = ways.ways[test.way]
+    seen = way.follow(event)
+    if isinstance(seen, list):
+        if seen:
             yield _rejected(event, seen)
-        else:
-            yield Notification(delivery.subscriber, delivery.profile, seen)
+    elif test.profile is not None and way.subscriber is not None:
+        found = Notification(way.subscriber, test.profile, seen)
+        if found.key not in delivered:
+            delivered.add(found.key)
+            yield found
 
 
 def _rejected(event: Event, faults: list[Fault]) -> Rejected:

@@ -6,17 +6,25 @@ import gzip
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from comity.errors import Misuse, Place
+from comity.event.csvlines import Header, decode_row, read_header, row_as_json
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
+from comity.event.parquet import read_parquet_events, read_parquet_lines
 from comity.event.taxonomy import Taxonomy
 from comity.event.validate import Fault
 from comity.limits import limits
 
-_SUFFIXES = (".jsonl", ".jsonl.gz")
+SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
+"""How files of events in a directory are named; a single file of another name is read as JSON Lines."""
+
+_CSV = (".csv", ".csv.gz")
+_PARQUET = ".parquet"
+_HIDDEN = (".", "_")
 _BOM = b"\xef\xbb\xbf"
 _SKIP_BYTES = 65_536
 
@@ -30,8 +38,9 @@ def read_events(
 ) -> Iterator[Event | Rejected]:
     """The events of a file, of a directory, of a binary stream, or of standard input (`-`).
 
-    Files are `.jsonl` or `.jsonl.gz`; those of a directory come in the order of their names. What is not an event comes
-    as `Rejected`, in its place; empty lines are skipped. `name` is what rejected records of a stream have as file.
+    Files are JSON Lines, CSV (both perhaps with `.gz`) or Parquet; those of a directory come in the order of their
+    names. What is not an event comes as `Rejected`, in its place; empty lines are skipped. `name` is what rejected
+    records of a stream, which is JSON Lines, have as file.
 
     >>> import io
     >>> [event.id for event in read_events(io.BytesIO(b'{"id": "1", "source": "/a", "type": "T"}'))]
@@ -46,13 +55,47 @@ def read_events(
     return _stream_events(source, types, require_time, name)
 
 
+def read_json_lines(
+    path: Path, types: Taxonomy | TypeLookup | None = None, *, after: int = 0
+) -> Iterator[tuple[int, bytes | Rejected]]:
+    """Each record of a file as a line of CloudEvents JSON that nobody checked yet, with its number from 1.
+
+    The number is that of its line, or of its row in Parquet; those up to `after` are left out. Rows of CSV need the
+    types to become JSON. What cannot become JSON comes as `Rejected`.
+    """
+    name = str(path)
+    with _readable(path):
+        if path.name.endswith(_PARQUET):
+            yield from read_parquet_lines(path, after_row=after)
+            return
+        is_csv = path.name.endswith(_CSV)
+        with _open(path) as stream:
+            for number, line, header in _numbered(stream, name, is_csv):
+                if number <= after or isinstance(line, Rejected):
+                    if number > after:
+                        yield number, line
+                elif header is not None:
+                    yield number, row_as_json(line, header, types, line_number=number, source_file=name)
+                else:
+                    yield number, line
+
+
+def read_stream_lines(stream: IO[bytes], name: str | None = None) -> Iterator[tuple[int, bytes | Rejected]]:
+    """The same for a stream of JSON Lines."""
+    for number, line, _ in _numbered(stream, name, False):
+        yield number, line
+
+
 def event_files(path: Path) -> list[Path]:
-    """The files of events at a path: those of a directory in the order of their names, or the one file."""
+    """The files of events at a path: those of a directory in the order of their names, or the one file.
+
+    Names in a directory that begin with `.` or `_` are not read: they are files that somebody is still writing.
+    """
     if path.is_dir():
-        found = sorted(one for one in path.iterdir() if one.name.endswith(_SUFFIXES) and one.is_file())
+        found = sorted(one for one in path.iterdir() if is_event_file(one))
         if not found:
             raise Misuse(
-                f"no files {' or '.join('*' + one for one in _SUFFIXES)} in it",
+                f"no files {' or '.join('*' + one for one in SUFFIXES)} in it",
                 code="no-event-files",
                 place=Place(str(path)),
             )
@@ -62,16 +105,30 @@ def event_files(path: Path) -> list[Path]:
     return [path]
 
 
+def is_event_file(path: Path) -> bool:
+    """Whether something in a directory is a file of events."""
+    return path.name.endswith(SUFFIXES) and not path.name.startswith(_HIDDEN) and path.is_file()
+
+
 def _path_events(
     files: list[Path], types: Taxonomy | TypeLookup | None, require_time: bool
 ) -> Iterator[Event | Rejected]:
     for path in files:
-        try:
+        with _readable(path):
+            if path.name.endswith(_PARQUET):
+                yield from read_parquet_events(path, types, require_time=require_time)
+                continue
             with _open(path) as stream:
-                yield from _stream_events(stream, types, require_time, str(path))
-        except OSError as error:
-            reason = f"cannot be read: {error.strerror or error}"
-            raise Misuse(reason, code="unreadable-file", place=Place(str(path))) from error
+                yield from _stream_events(stream, types, require_time, str(path), path.name.endswith(_CSV))
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
+        raise Misuse(reason, code="unreadable-file", place=Place(str(path))) from error
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -79,17 +136,38 @@ def _open(path: Path) -> IO[bytes]:
 
 
 def _stream_events(
-    stream: IO[bytes], types: Taxonomy | TypeLookup | None, require_time: bool, name: str | None
+    stream: IO[bytes],
+    types: Taxonomy | TypeLookup | None,
+    require_time: bool,
+    name: str | None,
+    is_csv: bool = False,
 ) -> Iterator[Event | Rejected]:
+    for number, line, header in _numbered(stream, name, is_csv):
+        if isinstance(line, Rejected):
+            yield line
+        elif header is not None:
+            yield decode_row(line, header, types, require_time=require_time, line_number=number, source_file=name)
+        else:
+            yield decode(line, types, require_time=require_time, line_number=number, source_file=name)
+
+
+def _numbered(
+    stream: IO[bytes], name: str | None, is_csv: bool
+) -> Iterator[tuple[int, bytes | Rejected, Header | None]]:
+    """The lines that are not empty, with their numbers, below the header of CSV."""
     number = 0
+    header = None
     try:
         for number, (line, is_whole) in enumerate(_lines(stream), start=1):
-            if not is_whole:
-                yield rejected(line, [too_long(f"more than {len(line)} bytes")], number, name)
+            if is_csv and header is None:
+                header = read_header(line if is_whole else line + b" ") if line and not line.isspace() else None
+            elif not is_whole:
+                yield number, rejected(line, [too_long(f"more than {len(line)} bytes")], number, name), header
             elif line and not line.isspace():
-                yield decode(line, types, require_time=require_time, line_number=number, source_file=name)
+                yield number, line, header
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        yield rejected(b"", [Fault("", "", f"the compressed file is broken: {error}", "broken-gzip")], number + 1, name)
+        broken = [Fault("", "", f"the compressed file is broken: {error}", "broken-gzip")]
+        yield number + 1, rejected(b"", broken, number + 1, name), header
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, bool]]:

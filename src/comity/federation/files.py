@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from comity.connect.specs import SinkSpec, SourceSpec
 from comity.contract.mapping import Mapping, read_mapping
 from comity.document import Document, did_you_mean, read_document, validate
 from comity.errors import ComityError, Faults, Misuse, Place
@@ -17,6 +18,7 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
 from comity.expression.bind import bind_text
 from comity.expression.scope import Scope, Table
+from comity.federation.endpoints import read_sinks, read_sources
 from comity.federation.model import Contract, Domain, Federation, Subscription
 from comity.federation.schema import (
     CONTRACT_KEYS,
@@ -30,14 +32,14 @@ from comity.federation.schema import (
 from comity.meaning.units import check_unit
 
 _SUFFIXES = (".yaml", ".yml")
-_RESERVED = ("rejected",)
+_RESERVED = ("rejected", "dead-letters")
 """Names that a domain may not have: folders of results are named after domains."""
 
 
 def load(directory: str | Path) -> Federation:
     """The federation in a directory; raises `Faults` with everything that is wrong in any of its files."""
     root = Path(directory)
-    return load_files(federation_files(root), name=root.resolve().name)
+    return load_files(federation_files(root), name=root.resolve().name, folder=root)
 
 
 def federation_files(root: Path) -> list[Path]:
@@ -50,9 +52,9 @@ def federation_files(root: Path) -> list[Path]:
     return paths
 
 
-def load_files(paths: list[Path], *, name: str) -> Federation:
+def load_files(paths: list[Path], *, name: str, folder: Path | None = None) -> Federation:
     """The federation that these files make up."""
-    reader = _Reader(name)
+    reader = _Reader(name, folder)
     for path in paths:
         reader.take_file(path)
     return reader.federation()
@@ -63,10 +65,13 @@ class _Reader:
     """Gathers files and faults; what builds on others (contracts, then profiles) is read after them."""
 
     name: str
+    folder: Path | None = None
     faults: list[ComityError] = field(default_factory=list)
     domains: dict[str, Domain] = field(default_factory=dict)
     contracts: dict[str, Contract] = field(default_factory=dict)
     profiles: dict[str, Subscription] = field(default_factory=dict)
+    sources: list[SourceSpec] = field(default_factory=list)
+    sinks: list[SinkSpec] = field(default_factory=list)
     _contract_files: list[Document] = field(default_factory=list)
     _profile_files: list[Document] = field(default_factory=list)
 
@@ -95,7 +100,8 @@ class _Reader:
             self._guarded(partial(self._take_profiles, document))
         if self.faults:
             raise Faults(self.faults)
-        return Federation(self.name, self.domains, self.contracts, self.profiles)
+        sources, sinks = tuple(self.sources), tuple(self.sinks)
+        return Federation(self.name, self.domains, self.contracts, self.profiles, sources, sinks, self.folder)
 
     def _guarded(self, read: Callable[[], Any]) -> Any:
         """The result, or None with the fault kept, so that reading goes on."""
@@ -108,13 +114,19 @@ class _Reader:
         return None
 
     def _take_domain(self, document: Document) -> None:
+        self._check_reserved(document)
         taxonomy = Taxonomy.from_document(document, ignore=DOMAIN_KEYS, check_unit=check_unit)
         if taxonomy.namespace in self.domains:
             raise document.fault(f"there are two domains {taxonomy.namespace!r}", ("domain",), code="duplicate-domain")
-        if taxonomy.namespace in _RESERVED:
-            raise document.fault(f"the name {taxonomy.namespace!r} is reserved", ("domain",), code="reserved-name")
         description = document.data.get("description")
         self.domains[taxonomy.namespace] = Domain(taxonomy.namespace, taxonomy, description)
+        self.sources += self._guarded(lambda: read_sources(document, taxonomy.namespace)) or ()
+        self.sinks += self._guarded(lambda: read_sinks(document, taxonomy.namespace)) or ()
+
+    def _check_reserved(self, document: Document) -> None:
+        name = document.data["domain"]
+        if name in _RESERVED:
+            raise document.fault(f"the name {name!r} is reserved", ("domain",), code="reserved-name")
 
     def _take_contract(self, document: Document) -> None:
         content = validate(document, ContractFile)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from comity.connect.specs import SinkSpec, SourceSpec
 from comity.contract.mapping import Mapping
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
@@ -14,7 +16,7 @@ from comity.expression.tree import Expression
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """One administration: its types."""
+    """One administration: its types. Its sources and sinks are those of the federation that bear its name."""
 
     name: str
     taxonomy: Taxonomy
@@ -53,6 +55,12 @@ class Federation:
     domains: AbstractMapping[str, Domain]
     contracts: AbstractMapping[str, Contract]
     profiles: AbstractMapping[str, Subscription]
+    sources: tuple[SourceSpec, ...] = ()
+    """Where events come from, beside the files that a run is given."""
+    sinks: tuple[SinkSpec, ...] = ()
+    """Where notifications go, beside the results folder."""
+    folder: Path | None = None
+    """The folder of its files, against which relative paths in options are meant."""
 
     def local_types(self) -> Iterator[EventType]:
         """The concrete types of all domains."""

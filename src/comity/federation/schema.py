@@ -45,5 +45,5 @@ class FederationFile(_Strict):
     description: str | None = None
 
 
-DOMAIN_KEYS = ("description",)
+DOMAIN_KEYS = ("description", "sources", "deliver")
 CONTRACT_KEYS = ("description", "members", "observers", "tables")

@@ -10,7 +10,7 @@ from comity.errors import ComityError
 from comity.federation.files import federation_files, load
 from comity.federation.model import Federation
 
-Signature = tuple[tuple[str, int, int], ...]
+Signature = tuple[tuple[str, int, int, int, int], ...]
 
 
 @dataclass(slots=True)
@@ -39,5 +39,13 @@ class WatchedFederation:
         return self._federation
 
     def _look(self) -> Signature:
-        stats = ((path, path.stat()) for path in federation_files(self.folder))
-        return tuple((str(path), stat.st_mtime_ns, stat.st_size) for path, stat in stats)
+        return tuple(_mark(path) for path in federation_files(self.folder))
+
+
+def _mark(path: Path) -> tuple[str, int, int, int, int]:
+    """What changes when a file does, even by an edit that keeps its size and its time."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:  # removed since the folder was listed
+        return str(path), 0, 0, 0, 0
+    return str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns

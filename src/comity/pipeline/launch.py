@@ -19,11 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 
 from comity.errors import Permanent
+from comity.pipeline.java import Java
 
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 20
@@ -67,6 +69,27 @@ def launch(settings: Mapping[str, str], folder: Path, *, verbose: bool) -> Runti
         _end_process(process, timeout_s=0)
         raise
     return Runtime(gateway, process, folder, os.getpid())
+
+
+def program_command(java: Java, main: str, *arguments: str, properties: Mapping[str, str] | None = None) -> list[str]:
+    """The command line of one of the programs in the package of Spark, such as the master of a cluster."""
+    program = str(java.home / "bin" / "java") if java.home else "java"
+    defined = [f"-D{name}={value}" for name, value in (properties or {}).items()]
+    return [program, *defined, "-cp", str(_packaged_spark() / "jars" / "*"), main, *arguments]
+
+
+def program_variables(java: Java) -> dict[str, str | None]:
+    """The environment variables that such a program wants, to start others; None takes one away."""
+    library = next((_packaged_spark() / "jars").glob("spark-core_*.jar"))
+    return {
+        "JAVA_HOME": str(java.home) if java.home else None,
+        "SPARK_HOME": str(_packaged_spark()),
+        "SPARK_SCALA_VERSION": library.name.split("_")[1].split("-")[0],
+    }
+
+
+def _packaged_spark() -> Path:
+    return Path(pyspark.__file__).parent
 
 
 def _spark_submit(settings: Mapping[str, str], answer: Path, output: int | IO[bytes]) -> subprocess.Popen[bytes]:

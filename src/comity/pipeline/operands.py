@@ -87,29 +87,35 @@ class AttributeColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TypedColumns:
-    """Attributes of a type in a struct column, or without a root in columns of their own; the envelope beside them."""
+    """Attributes of a type in a struct, or without a root in columns of their own; the envelope beside them."""
 
     type: EventType
-    root: str | None = None
+    root: str | Column | Mapping[str, Column] | None = None
+    """The struct, the name of its column, or the columns of its attributes by name."""
+    envelope: Mapping[str, Column] | None = None
+    """The columns of the envelope where they are not called as its parts are."""
 
     def alternatives(self, path: tuple[str, ...]) -> Alternatives:
         declared = self.type.attribute_at(path)
         if declared is None:
             return {}
-        column = self._column(path)
+        column = self.column(path)
         texts = column if declared.element and declared.element.kind is Kind.STRING else None
         nested = declared if declared.kind in (Kind.STRUCT, Kind.LIST) else None
         return {declared.kind: Operand(column, bound=_BOUNDS.get(declared.kind, 0.0), type=nested, texts=texts)}
 
     def present(self, path: tuple[str, ...]) -> Column:
         known = self.type.attribute_at(path) is not None
-        return self._column(path).isNotNull() if known else F.lit(False)
+        return self.column(path).isNotNull() if known else F.lit(False)
 
-    def _column(self, path: tuple[str, ...]) -> Column:
+    def column(self, path: tuple[str, ...]) -> Column:
+        """The column of an attribute, as it stands there."""
         if path[0] == ENVELOPE_NAME:
-            return quoted(path[1])
-        first, *rest = path if self.root is None else (self.root, *path)
-        column = quoted(first)
+            return quoted(path[1]) if self.envelope is None else self.envelope[path[1]]
+        if self.root is None or isinstance(self.root, Mapping):
+            column, rest = quoted(path[0]) if self.root is None else self.root[path[0]], path[1:]
+        else:
+            column, rest = quoted(self.root) if isinstance(self.root, str) else self.root, path
         for name in rest:
             column = column.getField(name)
         return column

@@ -32,7 +32,10 @@ SQL_SETTINGS: Mapping[str, str] = {
 }
 
 _LOCAL = re.compile(r"local(?:\[\s*(?P<cores>\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
+_LOOPBACK_CLUSTER = re.compile(r"spark://(?:127\.0\.0\.1|localhost):\d+")
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_PYTHON = "spark.pyspark.python"
+_KILLED = re.compile(r"Application has been killed\. Reason: (?P<reason>.+)")
 
 _runtime: Runtime | None = None
 
@@ -48,8 +51,9 @@ def spark_session(
     """The Spark session of this process, started if there is none.
 
     Without a master Spark runs here, on all cores (`local[*]`), or where `spark-submit` has put us. `config` overrides
-    every setting; options for Java are added to ours. A `brief` session starts a job in half the time and runs long
-    ones slower. With `verbose` Spark's log goes to standard error.
+    every setting; options for Java are added to ours. The nodes of a cluster use the Python of `spark.pyspark.python`,
+    of the variable PYSPARK_PYTHON, or the one at the same path as ours. A `brief` session starts a job in half the time
+    and runs long ones slower. With `verbose` Spark's log goes to standard error.
 
     >>> spark = spark_session("local[2]")  # doctest: +SKIP
     >>> spark.range(3).count()  # doctest: +SKIP
@@ -123,7 +127,7 @@ def _start(master: str | None, app_name: str, config: Mapping[str, str], verbose
     folder = Path(tempfile.mkdtemp(prefix="comity-spark-"))
     try:
         settings = _settings(master, app_name, folder, config, verbose)
-        with environment(_variables(master)):
+        with environment(_variables(master, config)):
             return _start_context(settings, folder, verbose)
     except (PySparkException, Py4JError) as error:
         failure = _not_started(master, error, folder)
@@ -157,6 +161,8 @@ def _settings(
         cores = local_cores(master)
         if cores is not None:
             settings |= _embedded_settings(cores, folder, verbose)
+        elif _LOOPBACK_CLUSTER.fullmatch(master):
+            settings |= _LOOPBACK_SETTINGS
     options = [text for text in (settings.get(_JAVA_OPTIONS), config.get(_JAVA_OPTIONS)) if text]
     settings |= config
     if options:
@@ -168,21 +174,28 @@ def _embedded_settings(cores: int, folder: Path, verbose: bool) -> dict[str, str
     for name in ("local", "tmp"):
         (folder / name).mkdir()
     return {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
+        **_LOOPBACK_SETTINGS,
         "spark.driver.memory": "2g",
         _JAVA_OPTIONS: _java_options(folder, verbose),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.enabled": "false",
     }
+
+
+# The name of this machine may lead elsewhere, and nobody but us is to reach what stays on it.
+_LOOPBACK_SETTINGS: Mapping[str, str] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+}
 
 
 def _java_options(folder: Path, verbose: bool) -> str:
     log_settings = Path(__file__).with_name("log4j2.properties")
     options = (
+        "-XX:-DontCompileHugeMethods",  # filters of many profiles become one long method, which must not stay slow
         f"-Djava.io.tmpdir={folder / 'tmp'}",
         f"-Dlog4j2.configurationFile={log_settings.as_uri()}",
         f"-Dcomity.log.level={'warn' if verbose else 'error'}",
@@ -190,7 +203,7 @@ def _java_options(folder: Path, verbose: bool) -> str:
     return " ".join(f'"{option}"' for option in options)
 
 
-def _variables(master: str | None) -> dict[str, str | None]:
+def _variables(master: str | None, config: Mapping[str, str]) -> dict[str, str | None]:
     """Environment variables for the start; None takes one away."""
     variables: dict[str, str | None] = {"SPARK_REMOTE": None}
     if _needs_java():
@@ -203,13 +216,21 @@ def _variables(master: str | None) -> dict[str, str | None]:
             "SPARK_HOME": str(Path(pyspark.__file__).parent),
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
+    elif master is not None:
+        variables["PYSPARK_PYTHON"] = config.get(_PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
+        if _LOOPBACK_CLUSTER.fullmatch(master):
+            variables["SPARK_LOCAL_IP"] = "127.0.0.1"
     return variables
 
 
 def _not_started(master: str | None, error: Exception, folder: Path) -> Permanent:
     cause = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    log = log_tail(folder)
+    # When a cluster refuses us, the error only says that Spark is stopped, in many lines; the log says why.
+    killed = _KILLED.search(log or "")
+    reason = killed["reason"] if killed else cause.strip().partition("\n")[0]
     where = f" on {master}" if master else ""
-    return Permanent(f"Spark did not start{where}: {cause}", code="spark-start", excerpt=log_tail(folder))
+    return Permanent(f"Spark did not start{where}: {reason}", code="spark-start", excerpt=None if killed else log)
 
 
 def _give_up(folder: Path) -> None:

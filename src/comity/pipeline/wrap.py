@@ -73,7 +73,7 @@ def spark_type(attribute: AttributeType) -> T.DataType:
     'array<bigint>'
     """
     if attribute.kind is Kind.STRUCT:
-        return _struct_type(attribute.attributes)
+        return struct_type(attribute.attributes)
     if attribute.kind is Kind.LIST:
         assert attribute.element is not None
         return T.ArrayType(spark_type(attribute.element))
@@ -93,16 +93,16 @@ def wrap_typed(lines: DataFrame, types: Sequence[EventType], *, require_time: bo
     `file`.
     """
     concrete = [one for one in types if not one.abstract]
-    payload = [T.StructField(one.qualified_name, _struct_type(one.attributes)) for one in concrete]
+    payload = [T.StructField(one.qualified_name, struct_type(one.attributes)) for one in concrete]
     indexes = {one.qualified_name: index for index, one in enumerate(concrete)}
-    convert = [_struct_converter(one.attributes) for one in concrete]
+    convert = [struct_converter(one.attributes) for one in concrete]
 
     def put(event: Event, columns: list[list[Any]]) -> None:
         own = indexes[event.type]
         for index, column in enumerate(columns):
             column.append(convert[own](event.data) if index == own else None)
 
-    return _wrapped(lines, payload, put, _lookup(types), require_time)
+    return _wrapped(lines, payload, put, type_lookup(types), require_time)
 
 
 def wrap_open(lines: DataFrame, paths: Sequence[tuple[str, ...]], *, require_time: bool = False) -> DataFrame:
@@ -165,14 +165,14 @@ def _canonical(value: Value) -> Value:
 
 # The crossing
 
-_ENVELOPE_FIELDS = [T.StructField(name, spark_type(attribute)) for name, attribute in ENVELOPE.items()]
+ENVELOPE_FIELDS = [T.StructField(name, spark_type(attribute)) for name, attribute in ENVELOPE.items()]
 _Put = Callable[[Event, list[list[Any]]], None]
 
 
 def _wrapped(
     lines: DataFrame, payload: list[T.StructField], put: _Put, types: TypeLookup | None, require_time: bool
 ) -> DataFrame:
-    schema = T.StructType([*_ENVELOPE_FIELDS, *payload, T.StructField("rejected", REJECTED_TYPE)])
+    schema = T.StructType([*ENVELOPE_FIELDS, *payload, T.StructField("rejected", REJECTED_TYPE)])
     wrap = _Wrapper(schema, len(payload), put, types, require_time, limits())
     return cut_lines(lines, limits()).mapInArrow(wrap.batches, schema)
 
@@ -245,7 +245,7 @@ def _fill(columns: list[list[Any]]) -> None:
         column.append(None)
 
 
-def _plain_path(address: str | None) -> str | None:
+def plain_path(address: str | None) -> str | None:
     """A file of this machine by its path, as the engine names it; Spark knows it by its address."""
     if address is None or not address.startswith("file:"):
         return address
@@ -254,10 +254,10 @@ def _plain_path(address: str | None) -> str | None:
 
 def rejected_fields(record: Rejected) -> dict[str, Any]:
     reason = msgspec.json.encode([fault.as_dict() for fault in record.faults]).decode()
-    return {"file": _plain_path(record.source_file), "line": record.line_number, "raw": record.raw, "reason": reason}
+    return {"file": plain_path(record.source_file), "line": record.line_number, "raw": record.raw, "reason": reason}
 
 
-def _lookup(types: Sequence[EventType]) -> TypeLookup:
+def type_lookup(types: Sequence[EventType]) -> TypeLookup:
     """By qualified name; types of one namespace also by simple name, as their taxonomy finds them."""
     by_name = {one.qualified_name: one for one in types}
     if len({one.namespace for one in types}) == 1:
@@ -268,7 +268,7 @@ def _lookup(types: Sequence[EventType]) -> TypeLookup:
 # Values in Arrow's terms
 
 
-def _struct_type(attributes: Mapping[str, AttributeType]) -> T.StructType:
+def struct_type(attributes: Mapping[str, AttributeType]) -> T.StructType:
     return T.StructType([T.StructField(name, spark_type(attribute)) for name, attribute in attributes.items()])
 
 
@@ -282,12 +282,12 @@ def _converter(attribute: AttributeType) -> _Converter | None:
     if attribute.kind is Kind.POINT:
         return lambda point: {"x": point.x, "y": point.y}
     if attribute.kind is Kind.STRUCT:
-        return _struct_converter(attribute.attributes)
+        return struct_converter(attribute.attributes)
     inner = _converter(attribute.element) if attribute.element else None
     return None if inner is None else lambda items: [inner(item) for item in items]
 
 
-def _struct_converter(attributes: Mapping[str, AttributeType]) -> _Converter:
+def struct_converter(attributes: Mapping[str, AttributeType]) -> _Converter:
     converters = {name: convert for name, attribute in attributes.items() if (convert := _converter(attribute))}
     if not converters:
         return lambda struct: struct

@@ -1,16 +1,22 @@
-"""What a plan does, as data: for each way of an event, what is asked of the source, what is done here, and why."""
+"""What a plan does, as data: for each source what it is asked for, what is done here, in which order, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from comity.connect.specs import SinkSpec, SourceSpec
 from comity.contract.mapping import Mapping
 from comity.errors import Misuse
 from comity.expression.render import render
-from comity.limits import limits
-from comity.plan.stages import Plan, Route
+from comity.expression.simplify import simplify
+from comity.expression.tree import FALSE, TRUE, Expression, Literal
+from comity.language.ask import Part
+from comity.language.reasons import Reason
+from comity.plan.asks import LanguageOf, SourceAsk, asks, language_of
+from comity.plan.matching import Matching, choose_matching
+from comity.plan.stages import Delivery, Plan, Route
 
 Node = tuple[str, list["Node"]]
 """A line of text, and what belongs below it."""
@@ -22,71 +28,128 @@ class Explanation:
 
     plan: Plan
     routes: tuple[Route, ...]
+    asks: tuple[SourceAsk, ...]
+    sinks: tuple[SinkSpec, ...] = ()
+    idle: tuple[SourceSpec, ...] = ()
+    """Sources of whose events nobody wants any."""
 
     def as_dict(self) -> dict[str, Any]:
         """The explanation for programs."""
         return {
             "federation": self.plan.federation,
-            "matching": _matching(self.plan),
-            "routes": [_route_dict(route) for route in self.routes],
+            "matching": {name: _matching_dict(one) for name, one in _matching(self.plan).items()},
+            "sources": [_source_dict(ask, self.sinks) for ask in self.asks],
+            "idle": [f"{source.domain}.{source.name}" for source in self.idle],
         }
 
     def as_tree(self) -> Node:
-        """The explanation for people: nested lines."""
-        return f"federation {self.plan.federation}", [_route_node(route) for route in self.routes]
+        """The explanation for people: nested lines, the stages of each source in their order."""
+        below = [_source_node(ask, self.sinks) for ask in self.asks]
+        idle: list[Node] = [(f"nobody wants events from {one.domain}.{one.name} ({one.kind})", []) for one in self.idle]
+        return f"federation {self.plan.federation}", [_matching_node(self.plan), *below, *idle]
 
     def as_mermaid(self) -> str:
         """The explanation as a Mermaid flow chart."""
-        return "\n".join(["flowchart LR", *dict.fromkeys(line for route in self.routes for line in _edges(route))])
+        return "\n".join(
+            ["flowchart LR", *dict.fromkeys(line for ask in self.asks for line in _edges(ask, self.sinks))]
+        )
 
 
-def explain(plan: Plan, profile: str | None = None) -> Explanation:
-    """The explanation of a plan, or of what one profile needs of it."""
+def explain(
+    plan: Plan,
+    profile: str | None = None,
+    *,
+    sources: Iterable[SourceSpec] = (),
+    sinks: Iterable[SinkSpec] = (),
+    language_of: LanguageOf = language_of,
+) -> Explanation:
+    """The explanation of a plan, or of what one profile needs of it.
+
+    What a source is asked for is on behalf of all profiles, also where one of them is looked at.
+    """
+    given = tuple(sources)
+    found = asks(plan, given, language_of=language_of)
     if profile is None:
-        return Explanation(plan, plan.routes)
+        asked = [ask.source for ask in found]
+        idle = tuple(source for source in given if source not in asked)
+        return Explanation(plan, plan.routes, found, tuple(sinks), idle)
     if profile not in plan.profiles:
         hint = f"known: {', '.join(plan.profiles) or 'none'}"
         raise Misuse(f"no route leads to a profile {profile!r}", code="unknown-profile", hint=hint)
-    return Explanation(plan, tuple(only_for(route, profile) for route in plan.routes if _serves(route, profile)))
+    routes = tuple(only_for(route, profile) for route in plan.routes if _serves(route, profile))
+    narrowed = (_only_part(ask, profile) for ask in found)
+    return Explanation(plan, routes, tuple(ask for ask in narrowed if ask.routes), tuple(sinks))
 
 
 def only_for(route: Route, profile: str) -> Route:
     """The route with the deliveries of one profile."""
-    wanted = tuple(delivery for delivery in route.deliveries if delivery.profile == profile)
-    return Route(route.source, route.contract, route.mediate, wanted)
+    return replace(route, deliveries=tuple(one for one in route.deliveries if one.profile == profile))
 
 
 def _serves(route: Route, profile: str) -> bool:
     return any(delivery.profile == profile for delivery in route.deliveries)
 
 
-def _matching(plan: Plan) -> dict[str, Any]:
-    """How profiles are matched, and why so."""
-    count, bound = len(plan.profiles), limits().max_column_profiles
-    how = "columns" if count <= bound else "workers"
-    return {"how": how, "profiles": count, "reason": f"{count} profiles, columns up to {bound}"}
+def _only_part(ask: SourceAsk, profile: str) -> SourceAsk:
+    routes = tuple(
+        (only_for(route, profile), tuple(part for part in parts if part.want.profile == profile))
+        for route, parts in ask.routes
+        if _serves(route, profile)
+    )
+    return replace(ask, routes=routes)
 
 
-ASKED = {"native": "everything", "reason": "files-have-no-filter"}
-"""Event files are read whole: they have no language to ask in."""
+def _matching(plan: Plan) -> dict[str, Matching]:
+    """How profiles are matched, by what comes in."""
+    return {"lines": choose_matching(plan, of_lines=True), "tables": choose_matching(plan, of_lines=False)}
 
 
-def _route_dict(route: Route) -> dict[str, Any]:
+def _matching_dict(matching: Matching) -> dict[str, Any]:
+    return {"how": str(matching.how), "profiles": matching.profiles, "reason": matching.reason}
+
+
+# JSON
+
+
+def _source_dict(ask: SourceAsk, sinks: Sequence[SinkSpec]) -> dict[str, Any]:
     return {
-        "source": route.source.qualified_name,
-        "asked_of_source": ASKED,
+        "source": ask.name,
+        "kind": ask.kind,
+        "type": ask.type.qualified_name,
+        "language": ask.language.name,
+        "asked": {
+            "native": ask.ask.text,
+            "expression": render(ask.ask.native),
+            "reasons": [one.as_dict() for one in ask.ask.reasons],
+        },
+        "routes": [_route_dict(route, parts, sinks) for route, parts in ask.routes],
+    }
+
+
+def _route_dict(route: Route, parts: Sequence[Part], sinks: Sequence[SinkSpec]) -> dict[str, Any]:
+    return {
         "contract": route.contract,
         "mediate": _mapping_dict(route.mediate),
+        "rejected": _rejected_by(route.incomplete),
         "meets_as": route.meeting_type.qualified_name,
+        "deduplicate": DEDUPLICATE,
         "deliveries": [
-            {
-                "profile": delivery.profile,
-                "subscriber": delivery.subscriber,
-                "filter": render(delivery.condition),
-                "observe": _mapping_dict(delivery.observe),
-            }
-            for delivery in route.deliveries
+            _delivery_dict(delivery, part, sinks) for delivery, part in zip(route.deliveries, parts, strict=True)
         ],
+    }
+
+
+def _delivery_dict(delivery: Delivery, part: Part, sinks: Sequence[SinkSpec]) -> dict[str, Any]:
+    return {
+        "profile": delivery.profile,
+        "subscriber": delivery.subscriber,
+        "filter": render(delivery.condition),
+        "on_the_source": render(delivery.wanted),
+        "residual": render(part.residual),
+        "reasons": [one.as_dict() for one in part.reasons],
+        "observe": _mapping_dict(delivery.observe),
+        "rejected": _rejected_by(_incomplete(delivery.observe)),
+        "deliver": list(_receivers(delivery, sinks)),
     }
 
 
@@ -94,33 +157,123 @@ def _mapping_dict(mapping: Mapping | None) -> dict[str, str] | None:
     return None if mapping is None else {".".join(path): render(made_from) for path, made_from in mapping.expressions}
 
 
-def _route_node(route: Route) -> Node:
-    below: list[Node] = [(f"source is asked for {ASKED['native']} [{ASKED['reason']}]", [])]
+def _incomplete(mapping: Mapping | None) -> Expression:
+    """Over the source of a mapping: for which events it cannot be applied."""
+    return FALSE if mapping is None else simplify(mapping.incomplete(), mapping.source)
+
+
+def _rejected_by(incomplete: Expression) -> str | None:
+    return None if incomplete == FALSE else render(incomplete)
+
+
+def _receivers(delivery: Delivery, sinks: Sequence[SinkSpec]) -> Iterator[str]:
+    yield f"results/{delivery.subscriber}"
+    yield from (f"{sink.name} ({sink.kind})" for sink in sinks if sink.domain == delivery.subscriber)
+
+
+# Tree
+
+DEDUPLICATE = "an event reaches a profile once, by its source and id"
+"""What the stage does, wherever it stands in the plan of a runner."""
+
+
+def _matching_node(plan: Plan) -> Node:
+    lines: list[Node] = [(f"{form} by {one.how}: {one.reason}", []) for form, one in _matching(plan).items()]
+    return f"{len(plan.profiles)} profiles are matched on Spark", lines
+
+
+def _source_node(ask: SourceAsk, sinks: Sequence[SinkSpec]) -> Node:
+    below: list[Node] = [
+        (f"asked for {ask.ask.text}{_codes(ask.ask.reasons)}", list(_blamed(ask.ask.reasons))),
+        (f"wrap as {ask.type.qualified_name}; what does not fit is rejected, what is late is counted", []),
+    ]
+    for route, parts in ask.routes:
+        below += _route_nodes(route, parts, sinks)
+    what = f"{ask.name} ({ask.kind}, filters: {ask.language.name})"
+    return f"events of {ask.type.qualified_name} from {what}", below
+
+
+_MOST_BLAMED = 10
+
+
+def _blamed(reasons: Sequence[Reason]) -> Iterator[Node]:
+    """The first clauses or profiles because of which the source is asked for more than is wanted."""
+    named = [one for one in reasons if one.clause]
+    yield from ((str(one), []) for one in named[:_MOST_BLAMED])
+    if len(named) > _MOST_BLAMED:
+        yield f"and {len(named) - _MOST_BLAMED} more", []
+
+
+def _codes(reasons: Iterable[Reason]) -> str:
+    codes = dict.fromkeys(one.code for one in reasons)
+    return f" [{', '.join(codes)}]" if codes else ""
+
+
+def _route_nodes(route: Route, parts: Sequence[Part], sinks: Sequence[SinkSpec]) -> Iterator[Node]:
     if route.mediate is not None:
-        lines = _mapping_nodes(route.mediate)
-        below.append((f"mediate to {route.meeting_type.qualified_name} by contract {route.contract}", lines))
-    for delivery in route.deliveries:
-        inner: list[Node] = [(f"filter here: {render(delivery.condition)}", [])]
-        if delivery.observe is not None:
-            inner.append((f"observe as {delivery.observe.target.qualified_name}", _mapping_nodes(delivery.observe)))
-        below.append((f"profile {delivery.profile}, delivered to {delivery.subscriber}", inner))
-    return f"events of {route.source.qualified_name}", below
+        title = f"mediate to {route.meeting_type.qualified_name} by contract {route.contract}"
+        yield title, _mapping_nodes(route.mediate, route.incomplete)
+    yield f"deduplicate: {DEDUPLICATE}", []
+    for delivery, part in zip(route.deliveries, parts, strict=True):
+        yield _delivery_node(delivery, part, sinks)
 
 
-def _mapping_nodes(mapping: Mapping) -> list[Node]:
-    return [(f"{'.'.join(path)} = {render(made_from)}", []) for path, made_from in mapping.expressions]
+def _delivery_node(delivery: Delivery, part: Part, sinks: Sequence[SinkSpec]) -> Node:
+    inner: list[Node] = [(f"match: {render(delivery.condition)}", list(_match_nodes(delivery, part)))]
+    if delivery.observe is not None:
+        lines = _mapping_nodes(delivery.observe, _incomplete(delivery.observe))
+        inner.append((f"observe as {delivery.observe.target.qualified_name}", lines))
+    inner.append((f"deliver to {', '.join(_receivers(delivery, sinks))}", []))
+    return f"profile {delivery.profile}, for {delivery.subscriber}", inner
 
 
-def _edges(route: Route) -> Iterator[str]:
+def _match_nodes(delivery: Delivery, part: Part) -> Iterator[Node]:
+    if isinstance(delivery.wanted, Literal):
+        yield f"holds for {'every' if delivery.wanted == TRUE else 'no'} event of this source", []
+        return
+    if delivery.wanted != delivery.condition:
+        yield f"in the source's terms: {render(delivery.wanted)}", []
+    left = "nothing" if part.residual == TRUE else render(part.residual)
+    if part.residual != delivery.wanted:
+        yield f"left to filter here: {left}", []
+    for one in part.reasons:
+        yield str(one), [(one.explanation, [])]
+
+
+def _mapping_nodes(mapping: Mapping, incomplete: Expression) -> list[Node]:
+    lines: list[Node] = [(f"{'.'.join(path)} = {render(made)}", []) for path, made in mapping.expressions]
+    rejected = _rejected_by(incomplete)
+    return lines + ([(f"rejected, for something mandatory is missing: {rejected}", [])] if rejected else [])
+
+
+# Mermaid
+
+
+def _edges(ask: SourceAsk, sinks: Sequence[SinkSpec]) -> Iterator[str]:
+    source, local = _id(f"source_{ask.name}"), ask.type.qualified_name
+    name = f"{ask.name}<br/>{ask.kind}"
+    yield f'  {source}[("{name}")] -- "{_quoted("asked for " + ask.ask.text)}" --> {_id(local)}["{local}"]'
+    yield f'  {_id(local)} -. "does not fit" .-> rejected[("rejected")]'
+    for route, parts in ask.routes:
+        yield from _route_edges(route, parts, sinks)
+
+
+def _route_edges(route: Route, parts: Sequence[Part], sinks: Sequence[SinkSpec]) -> Iterator[str]:
     source, meeting = route.source.qualified_name, route.meeting_type.qualified_name
     if route.mediate is not None:
-        yield f'  {_id(source)}["{source}"] -- mediate --> {_id(meeting)}(["{meeting}"])'
+        yield f'  {_id(source)} -- "mediate: {route.contract}" --> {_id(meeting)}(["{meeting}"])'
+        if route.incomplete != FALSE:
+            yield f'  {_id(source)} -. "{_quoted(render(route.incomplete))}" .-> rejected[("rejected")]'
     for delivery in route.deliveries:
         profile = f"profile_{delivery.profile}"
-        filtered = render(delivery.condition).replace('"', "#quot;")
-        yield f'  {_id(meeting)} -- "{filtered}" --> {_id(profile)}{{"{delivery.profile}"}}'
+        yield f'  {_id(meeting)} -- "{_quoted(render(delivery.condition))}" --> {_id(profile)}{{"{delivery.profile}"}}'
         seen = delivery.observe.target.qualified_name if delivery.observe else meeting
-        yield f'  {_id(profile)} -- "as {seen}" --> {_id("to_" + delivery.subscriber)}[["{delivery.subscriber}"]]'
+        for receiver in _receivers(delivery, sinks):
+            yield f'  {_id(profile)} -- "as {seen}" --> {_id("to_" + receiver)}[["{receiver}"]]'
+
+
+def _quoted(text: str) -> str:
+    return text.replace('"', "#quot;")
 
 
 def _id(name: str) -> str:

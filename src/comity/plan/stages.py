@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from comity.contract.mapping import Mapping
 from comity.event.types import EventType
-from comity.expression.tree import Expression
+from comity.expression.tree import FALSE, Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class Delivery:
     """Over the type on which the route's events meet the profile."""
     observe: Mapping | None
     """From that type into the subscriber's; None when the subscriber sees the event as it is."""
+    wanted: Expression
+    """The condition in the terms of the route's source: substituted, and simplified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Route:
     """The contract that it goes through; None on the way to subscribers in its own domain."""
     mediate: Mapping | None
     deliveries: tuple[Delivery, ...]
+    incomplete: Expression = FALSE
+    """Over the source: whether `mediate` leaves a mandatory attribute missing, so that the event is rejected."""
 
     @property
     def meeting_type(self) -> EventType:
@@ -64,3 +68,14 @@ class Summary:
     records: int
     rejected: int
     delivered: dict[str, int] = field(default_factory=dict)
+    late: int = 0
+    """Events older than the newest one seen before by more than `late_after_s`; delivered like any other."""
+    matched: int = 0
+    """Events that some profile wanted."""
+    rejected_by_code: dict[str, int] = field(default_factory=dict)
+    dead: dict[str, int] = field(default_factory=dict)
+    """Notifications that a sink did not take, by sink."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """How long each stage took."""
+    lag_s: float | None = None
+    """Of a batch of a stream: how old its oldest file was when the batch was done."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from comity.connect.specs import SourceSpec
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected
 from comity.event.validate import Fault
 from comity.expression.evaluate import Record, evaluate, holds
 from comity.expression.render import render, render_path
 from comity.expression.tree import And, Attribute, Exists, Expression, Not, Or, walk
+from comity.plan.asks import LanguageOf, language_of
 from comity.plan.explain import explain
 from comity.plan.stages import Delivery, Plan, Route
 
@@ -37,27 +40,49 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A source of such events, what it is asked for, and whether it would send this one."""
+
+    source: str
+    native: str
+    sends: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Reasons:
     """The answer: every way, and what ended the ones that lead nowhere."""
 
     profile: str
     event: Event | Rejected
     ways: tuple[Way, ...]
+    asked: tuple[Asked, ...] = ()
+    """The sources of such events."""
 
     @property
     def delivered(self) -> bool:
         return any(way.delivered is not None for way in self.ways)
 
 
-def why(plan: Plan, profile: str, event: Event | Rejected) -> Reasons:
+def why(
+    plan: Plan,
+    profile: str,
+    event: Event | Rejected,
+    *,
+    sources: Iterable[SourceSpec] = (),
+    language_of: LanguageOf = language_of,
+) -> Reasons:
     """The reasons for delivering, or not delivering, an event to a profile."""
-    routes = explain(plan, profile).routes
+    found = explain(plan, profile, sources=sources, language_of=language_of)
     if isinstance(event, Rejected):
         return Reasons(profile, event, ())
-    fitting = [route for route in routes if route.source.qualified_name == event.type]
-    return Reasons(
-        profile, event, tuple(_way(route, delivery, event) for route in fitting for delivery in route.deliveries)
+    fitting = [route for route in found.routes if route.source.qualified_name == event.type]
+    ways = tuple(_way(route, delivery, event) for route in fitting for delivery in route.deliveries)
+    asked = tuple(
+        Asked(one.name, one.ask.text, holds(one.ask.native, event))
+        for one in found.asks
+        if one.type.qualified_name == event.type
     )
+    return Reasons(profile, event, ways, asked)
 
 
 def _way(route: Route, delivery: Delivery, event: Event) -> Way:

@@ -1,0 +1,257 @@
+"""The whole plan on Spark beside its floors: the same job with no stage of ours in it.
+
+    python benchmarks/pipeline.py [--rows N] [--runs N] [--profiles N …] [--cluster] [--quick] [--out FILE]
+
+Floor a reads the same files with Spark's own readers, keeps as many rows as the profiles want (chosen by a hash of the
+id), and writes them as the same kind of lines. Floor b is floor a with a crossing into Python that does nothing,
+with the columns that the profiles look at. The runs of all of them alternate, and the best of each counts. Parquet and
+JSON Lines must give the same number of notifications for each profile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.functions import ArrowUDFType, arrow_udf
+from rich.console import Console
+from rich.table import Table
+from workload_pipeline import write_events, write_federation
+
+from comity.event.window import Window
+from comity.federation import load
+from comity.pipeline.deliver import deliver
+from comity.pipeline.read import Inputs
+from comity.pipeline.rows import RowTable
+from comity.pipeline.run import PreparedPlan, Tables, run_on_spark
+from comity.pipeline.session import spark_session, stop_session
+from comity.plan import Plan, compile_plan
+from comity.plan.matching import choose_matching
+
+LINE_SCHEMA = (
+    "specversion string, id string, source string, type string, time string, data struct<machine string, "
+    "temperature double, load bigint, pressure double, status string, test boolean, vibration double, shift bigint>"
+)
+GOAL = 0.8
+"""The share of the floor's rate that is to be reached: of floor a with columns, of floor b by the index."""
+FEW = 20
+NOTHING_STAGED = "noop"
+
+
+@dataclass(slots=True)
+class Case:
+    """One thing that is timed."""
+
+    name: str
+    form: str
+    job: Callable[[], object]
+    profiles: int = 0
+    how: str = ""
+    floor: str = ""
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def best(self) -> float:
+        return min(self.seconds)
+
+
+def main() -> None:
+    arguments = _arguments()
+    folder = Path(arguments.folder or tempfile.gettempdir()) / "comity-benchmark-pipeline"
+    folder.mkdir(parents=True, exist_ok=True)
+    if arguments.cluster:
+        from comity.testing.cluster import local_cluster
+
+        with local_cluster(workers=2, cores=1, memory_mb=2048) as master:
+            _run(arguments, folder, master)
+    else:
+        _run(arguments, folder, "local[2]")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--profiles", type=int, nargs="*", default=[20, 1_000, 10_000, 100_000])
+    parser.add_argument("--forms", nargs="*", default=["parquet", "jsonl"])
+    parser.add_argument("--cluster", action="store_true")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--folder")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.rows, arguments.runs, arguments.profiles = 500_000, 1, [20, 1_000]
+    return arguments
+
+
+def _run(arguments: argparse.Namespace, folder: Path, master: str) -> None:
+    spark = spark_session(master, config={"spark.executor.memory": "1g"})
+    try:
+        tables, lines = write_events(spark, arguments.rows, folder)
+        files = {"parquet": tables, "jsonl": lines}
+        plans = {number: _plan(folder, number) for number in arguments.profiles}
+        keys: dict[tuple[str, int], dict[str, int]] = {}
+        cases = []
+        for form in arguments.forms:
+            cases += _cases(spark, form, files[form], plans, folder, keys, arguments.rows)
+        _time(cases, arguments.runs)
+        _check(keys)
+        shares = [_shares(spark, form, files[form], plans[min(plans)]) for form in arguments.forms]
+        _show(cases, shares, arguments.rows, master)
+        if arguments.out:
+            _write(arguments.out, cases, shares, arguments.rows, master)
+    finally:
+        stop_session(spark)
+
+
+def _plan(folder: Path, profiles: int) -> Plan:
+    where = folder / f"federation-{profiles}"
+    write_federation(where, profiles)
+    started = time.monotonic()
+    plan = compile_plan(load(where))
+    print(f"{profiles:,} profiles: read, checked and compiled in {time.monotonic() - started:.1f} s", flush=True)
+    return plan
+
+
+def _cases(
+    spark: SparkSession,
+    form: str,
+    files: list[str],
+    plans: dict[int, Plan],
+    folder: Path,
+    keys: dict[tuple[str, int], dict[str, int]],
+    rows: int,
+) -> list[Case]:
+    out = folder / "out"
+    cases = [
+        Case("floor a", form, lambda: _write_floor(_read(spark, form, files), out)),
+        Case("floor b", form, lambda: _write_floor(_cross(_read(spark, form, files)), out)),
+    ]
+    for number, plan in plans.items():
+
+        def job(number: int = number, plan: Plan = plan) -> None:
+            shutil.rmtree(out, ignore_errors=True)
+            summary = run_on_spark(plan, files, out, spark)
+            assert summary.records == rows, summary
+            assert summary.rejected == 0, summary
+            keys[form, number] = summary.delivered
+
+        how = choose_matching(plan, of_lines=form == "jsonl").how.value
+        cases.append(Case(f"{number:,} profiles", form, job, number, how, "floor a" if number <= FEW else "floor b"))
+    return cases
+
+
+def _read(spark: SparkSession, form: str, files: list[str]) -> DataFrame:
+    if form == "parquet":
+        return spark.read.parquet(*files)
+    return spark.read.schema(LINE_SCHEMA).json(files)
+
+
+def _cross(rows: DataFrame) -> DataFrame:
+    """The no-op crossing with the columns that the profiles look at."""
+
+    def nothing(*columns: pa.Array) -> pa.Array:
+        return pa.nulls(len(columns[0]), pa.bool_())
+
+    wanted = [F.col(f"data.{name}") for name in ("machine", "temperature", "load", "pressure")]
+    crossed = rows.withColumn("crossed", arrow_udf(nothing, "boolean", ArrowUDFType.SCALAR)(*wanted))
+    return crossed.filter(F.col("crossed").isNull()).drop("crossed")
+
+
+def _write_floor(rows: DataFrame, out: Path) -> None:
+    shutil.rmtree(out, ignore_errors=True)
+    kept = rows.filter(F.pmod(F.hash("id"), F.lit(100)) == 0)
+    line = F.to_json(F.struct("id", "source", "type", F.col("time").cast("string").alias("time"), "data"))
+    kept.select(F.lit("office").alias("to"), line.alias("line")).write.partitionBy("to").text(str(out))
+
+
+def _time(cases: list[Case], runs: int) -> None:
+    for run in range(runs):
+        for case in cases:
+            started = time.monotonic()
+            case.job()
+            case.seconds.append(time.monotonic() - started)
+            print(f"run {run + 1}: {case.form} {case.name}: {case.seconds[-1]:.1f} s", flush=True)
+
+
+def _check(keys: dict[tuple[str, int], dict[str, int]]) -> None:
+    for form, number in keys:
+        assert keys[form, number] == keys[next(iter(keys))[0], number], f"{form} finds other events: {keys}"
+
+
+def _shares(spark: SparkSession, form: str, files: list[str], plan: Plan) -> dict[str, object]:
+    """How long each stage takes, by running the plan up to it and throwing the rows away."""
+    prepared = PreparedPlan(plan, spark)
+    window = Window.around(datetime.now(UTC))
+    tables = Tables.of(spark, Inputs.of(files))
+    steps: dict[str, DataFrame] = {}
+    if tables.lines is not None:
+        steps["read lines"] = tables.lines
+        steps["decode and match"] = prepared.hits(tables, window)
+    else:
+        steps["read rows"] = tables.rows[0]
+        steps["check"] = tables.rows[0].filter(RowTable(tables.rows[0], prepared.work, window).vouched)
+        steps["match"] = prepared.hits(tables, window)
+    steps["mediate, observe, make lines"] = deliver(prepared.hits(tables, window), prepared.work.ways)
+    seconds: dict[str, float] = {}
+    for name, table in steps.items():
+        seconds[name] = min(_noop(table) for _ in range(2))
+    return {"form": form, "profiles": len(plan.profiles), "seconds": seconds}
+
+
+def _noop(table: DataFrame) -> float:
+    started = time.monotonic()
+    table.write.format(NOTHING_STAGED).mode("overwrite").save()
+    return time.monotonic() - started
+
+
+def _ratio(case: Case, cases: list[Case]) -> float | None:
+    floor = next((one for one in cases if one.form == case.form and one.name == case.floor), None)
+    return floor.best / case.best if floor else None
+
+
+def _show(cases: list[Case], shares: list[dict[str, object]], rows: int, master: str) -> None:
+    console = Console(width=120)
+    table = Table(title=f"{rows:,} events on {master}")
+    for name in ("input", "job", "matched by", "seconds", "events/s", "of floor a", "of floor b", "goal"):
+        table.add_column(name, justify="left" if name in ("input", "job", "matched by") else "right")
+    for case in cases:
+        floors = {one.name: one.best for one in cases if one.form == case.form and not one.profiles}
+        ratio = _ratio(case, cases)
+        goal = "" if ratio is None else f"{GOAL:.0%} of {case.floor[-1]}: {'met' if ratio >= GOAL else 'missed'}"
+        table.add_row(
+            case.form,
+            case.name,
+            case.how,
+            f"{case.best:.1f}",
+            f"{rows / case.best:,.0f}",
+            f"{floors['floor a'] / case.best:.0%}",
+            f"{floors['floor b'] / case.best:.0%}",
+            goal if case.profiles != max((one.profiles for one in cases), default=0) or case.profiles <= 10_000 else "",
+        )
+    console.print(table)
+    for one in shares:
+        seconds: dict[str, float] = one["seconds"]  # type: ignore[assignment]
+        told = ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items())
+        console.print(f"{one['form']}, {one['profiles']} profiles, up to each stage: {told}")
+
+
+def _write(path: Path, cases: list[Case], shares: list[dict[str, object]], rows: int, master: str) -> None:
+    found = [{one.name: getattr(case, one.name) for one in fields(case) if one.name != "job"} for case in cases]
+    path.write_text(json.dumps({"rows": rows, "master": master, "cases": found, "stages": shares}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    main()

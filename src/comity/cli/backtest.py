@@ -1,0 +1,227 @@
+"""`comity backtest`: what a profile would have sent over stored events."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from comity.cli.output import console, write_json
+from comity.cli.progress import is_shown
+from comity.cli.run import Engine
+from comity.cli.session import Format, FormatOption, Session
+from comity.cli.spark import start_spark
+from comity.errors import Misuse
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from comity.federation import Federation
+    from comity.plan import Plan, Summary
+    from comity.plan.backtest import Report, Tally
+
+EXAMPLE = "Example:  comity backtest examples/active_city --profile serious_fires --events examples/active_city/events"
+
+ASCII_BLOCKS = " .:#"
+"""For a terminal that has no ▁ to █."""
+_PLAIN_COLUMNS = 72
+
+
+def backtest(
+    context: typer.Context,
+    federation: Annotated[
+        Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
+    ],
+    profile: Annotated[str, typer.Option(metavar="NAME", help="The profile.", show_default=False)],
+    events: Annotated[Path, typer.Option(metavar="PATH", help="Stored events, as for `run`.", show_default=False)],
+    since: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Only events from then on.", show_default=False)
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Only events before then.", show_default=False)
+    ] = None,
+    domain: Annotated[
+        str | None, typer.Option(metavar="NAME", help="For a profile that is in no file: whose.", show_default=False)
+    ] = None,
+    on: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="The type that it is about.", show_default=False)
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="FILTER", help="Try this filter; no file changes.", show_default=False)
+    ] = None,
+    engine: Annotated[Engine, typer.Option(help="Spark, or this process.")] = Engine.SPARK,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="Spark master; default: this machine.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the notifications in a folder.", show_default=False)
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False,
+    bucket: Annotated[
+        str | None, typer.Option(metavar="LENGTH", help="Interval of the chart, for example 1h.", show_default=False)
+    ] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Show what a profile would have sent over stored events.
+
+    The profile is one of the federation's, perhaps with another filter (--where), or a new one (--domain, --on and
+    --where). TIME is 2026-01-31 or 2026-01-31T12:00:00Z. With --out the notifications are kept as `run` keeps them,
+    and `run --stream` on the same folder does not send them again.
+    """
+    from comity.connect.folder import prepare_folder
+    from comity.plan import compile_plan
+    from comity.plan.backtest import Tally, backtest_plan, read_bucket
+    from comity.plan.period import read_period
+
+    period = read_period(since, until)
+    length_s = read_bucket(bucket) if bucket is not None else None
+    found = _federation(federation, profile, domain, on, where)
+    plan = backtest_plan(compile_plan(found), profile, period)
+    if out is not None:
+        prepare_folder(out, overwrite=overwrite)
+    tally = Tally(plan, profile, length_s)
+    with _working_folder(out) as folder:
+        if engine is Engine.LOCAL:
+            with _working(f"reading {events}", format):
+                summary = _run_here(found, plan, events, folder)
+        else:
+            summary = _run_on_spark(plan, events, folder, master, context.ensure_object(Session), format)
+        _tally(tally, folder, out)
+    width = _columns()
+    report = tally.report(records=summary.records, rejected=summary.rejected, period=period, columns=width)
+    if format is Format.JSON:
+        write_json({**report.as_dict(), "out": str(out) if out else None}, indent=2)
+    else:
+        _print(console(), report, width)
+        _print_next(federation, events, out, is_new=where is not None)
+
+
+def _federation(folder: Path, profile: str, domain: str | None, on: str | None, where: str | None) -> Federation:
+    """The federation, with the profile as the options say; its files stay as they are."""
+    from comity.federation import load
+    from comity.federation.change import NewProfile, add
+
+    if domain is None and on is None and where is None:
+        return load(folder)
+    known = load(folder).profiles.get(profile)
+    domain = domain or (known.domain if known else None)
+    on = on or (known.type.qualified_name if known else None)
+    if domain is None or on is None:
+        hint = "a profile that is in no file needs --domain and --on"
+        raise Misuse(f"there is no profile {profile[:60]!r}", code="unknown-profile", hint=hint)
+    text = where if where is not None else known.text if known else "true"
+    return add(folder, [NewProfile(profile, domain, on, text.strip())], replacing=True).federation
+
+
+def _run_here(federation: Federation, plan: Plan, events: Path, folder: Path) -> Summary:
+    from comity.engine import run_into_folder
+    from comity.event.files import read_events
+    from comity.event.window import Window
+
+    read = read_events(events, federation.find_type, require_time=True)
+    return run_into_folder(plan, Window.around(datetime.now(UTC)).check_all(read), folder)
+
+
+def _run_on_spark(
+    plan: Plan, events: Path, folder: Path, master: str | None, session: Session, format: Format
+) -> Summary:
+    from comity.event.files import event_files
+    from comity.pipeline.run import run_on_spark
+
+    files = [str(path.resolve()) for path in event_files(events)]
+    spark = start_spark(session, master, files=files)
+    with _working(f"running on {spark.sparkContext.master}", format):
+        return run_on_spark(plan, files, folder, spark)
+
+
+def _tally(tally: Tally, folder: Path, out: Path | None) -> None:
+    """Count what a runner wrote into a folder, and keep it in another one, if there is one."""
+    from comity.connect.folder import REJECTED
+    from comity.connect.staged import staged_results
+
+    names = tally.plan.subscribers
+    with nullcontext() if out is None else staged_results(out, [*names, REJECTED]) as kept:
+        for name in names:
+            for line in _lines(folder / name):
+                sent = tally.take(line)
+                if kept is not None and sent is not None:
+                    kept.put(name, sent)
+        if kept is not None:
+            for line in _lines(folder / REJECTED):
+                kept.put(REJECTED, line)
+
+
+@contextmanager
+def _working_folder(out: Path | None) -> Iterator[Path]:
+    """A folder that is gone afterwards, on the disk of the results: the workers of a cluster have to see it, too."""
+    folder = Path(tempfile.mkdtemp(prefix=".backtest-", dir=out.resolve() if out else None))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lines(folder: Path) -> Iterator[bytes]:
+    for path in sorted(folder.glob("part-*.jsonl")):
+        with path.open("rb") as stream:
+            yield from (line.rstrip(b"\n") for line in stream)
+
+
+def _working(text: str, format: Format) -> AbstractContextManager[Any]:
+    return console(stderr=True).status(text) if is_shown(format) else nullcontext()
+
+
+def _columns() -> int:
+    """The width of the terminal, or a plain one."""
+    shown = console()
+    return max(20, shown.width - 2) if shown.is_terminal else _PLAIN_COLUMNS
+
+
+def _print(shown: Console, report: Report, width: int) -> None:
+    from comity.event.times import format_timestamp
+    from comity.plan.backtest import BLOCKS, length
+
+    rejected = f", {report.rejected:,} rejected" if report.rejected else ""
+    shown.print(f"{report.profile} would have sent {report.sent:,} notifications", style="bold")
+    shown.print(f"{report.records:,} records read{rejected}; {100 * report.share:.3g} % of them sent")
+    for way in report.ways:
+        by = f"by contract {way.contract}" if way.contract else "in its own domain"
+        shown.print(f"  {way.source} {by}: {way.sent:,}")
+    if report.first is None or report.last is None or report.busiest is None:
+        return
+    shown.print(f"first {format_timestamp(report.first)}, last {format_timestamp(report.last)}")
+    rate = f"{report.per_day:,.4g} a day, " if report.per_day is not None else ""
+    begin, most = report.busiest
+    shown.print(f"{rate}at most {most:,} in {length(report.bucket_s)}, from {format_timestamp(begin)} on")
+    shown.print()
+    for line in report.chart(width, BLOCKS if _speaks_unicode() else ASCII_BLOCKS):
+        shown.print(line)
+    shown.print("\nfor example")
+    for example in report.examples:
+        shown.print(f"  {json.dumps(example, ensure_ascii=False)}")
+
+
+def _speaks_unicode() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+
+
+def _print_next(federation: Path, events: Path, out: Path | None, *, is_new: bool) -> None:
+    shown = console(stderr=True)
+    if is_new:
+        shown.print(f"next: add it to the files, `comity profiles add {federation} …`", style="dim")
+    if out is not None:
+        command = shlex.join(["comity", "run", str(federation), "--events", str(events), "--out", str(out), "--stream"])
+        shown.print(
+            f"the notifications are in {out}; `{command}` goes on live and sends none of them again", style="dim"
+        )
+    elif not is_new:
+        shown.print("next: keep the notifications with --out DIR, then `comity run --stream --out DIR`", style="dim")

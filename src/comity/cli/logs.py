@@ -1,0 +1,93 @@
+"""`--log FILE` and `--log-format`: the log of a run, for people or as a JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from comity.errors import Misuse, Place
+from comity.logs import FIELDS, LOGGER
+
+
+class LogFormat(StrEnum):
+    """The form of a log."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+LogOption = Annotated[
+    str | None,
+    typer.Option("--log", metavar="FILE", help="Append a log to a file, or - for standard error.", show_default=False),
+]
+LogFormatOption = Annotated[LogFormat, typer.Option("--log-format", help="Lines for people, or JSON objects.")]
+
+
+@contextmanager
+def logging_to(target: str | None, form: LogFormat = LogFormat.TEXT, *, verbose: bool = False) -> Iterator[None]:
+    """Write the log to a file, or to standard error (`-`), until the end of the block; None writes none."""
+    if target is None:
+        yield
+        return
+    handler = _handler(target)
+    handler.setFormatter(_JsonLines() if form is LogFormat.JSON else _TextLines())
+    before = LOGGER.level, LOGGER.propagate
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.DEBUG if verbose else logging.INFO)
+    LOGGER.propagate = False  # a handler of the root would print it a second time
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.level, LOGGER.propagate = before
+        handler.close()
+
+
+def _handler(target: str) -> logging.Handler:
+    if target == "-":
+        return logging.StreamHandler(sys.stderr)
+    try:
+        return logging.FileHandler(target, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        reason = f"cannot be written: {error.strerror}"
+        raise Misuse(reason, code="unwritable-file", place=Place(target)) from error
+
+
+class _JsonLines(logging.Formatter):
+    """Time, level and event, then the fields; a field never takes the place of one of the three."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {**_fields(record), **_head(record)}
+        return json.dumps({**_head(record), **told}, ensure_ascii=False, default=str)
+
+
+class _TextLines(logging.Formatter):
+    """`2026-01-31T12:00:00.123Z info batch done batch=7 rejected=0`"""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = [f"{key}={_shown(value)}" for key, value in _fields(record).items()]
+        return " ".join([*_head(record).values(), *fields]).replace("\n", "\\n")
+
+
+def _head(record: logging.LogRecord) -> dict[str, str]:
+    at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    return {"time": at.replace("+00:00", "Z"), "level": record.levelname.lower(), "event": record.getMessage()}
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    fields: dict[str, Any] = dict(getattr(record, FIELDS, {}))
+    if record.exc_info and record.exc_info[1] is not None:
+        fields["error"] = str(record.exc_info[1])
+    return fields
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str) if not isinstance(value, str) or " " in value else value

@@ -1,0 +1,194 @@
+"""`comity profiles`: add, remove and list the profiles of a federation, also of one that is running."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from comity.cli.output import console, write_json
+from comity.cli.session import Format, FormatOption
+from comity.errors import Misuse
+
+if TYPE_CHECKING:
+    from comity.federation.change import Change, ListedProfile, NewProfile
+
+EXAMPLE = "Example:  comity profiles list examples/active_city"
+ADD_EXAMPLE = (
+    "Example:  comity profiles add examples/active_city cellar_fires --domain fire_station --on Incident "
+    "--where \"where_inside = 'cellar'\""
+)
+REMOVE_EXAMPLE = "Example:  comity profiles remove examples/active_city cellar_fires"
+LIST_EXAMPLE = "Example:  comity profiles list examples/active_city --format json"
+
+_SHOWN = 20
+_NEXT = "a running stream takes it up with its next batch"
+
+app = typer.Typer(
+    help="Add, remove and list the profiles of a federation, also while it runs.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check, and show what would change; write nothing.")]
+
+
+@app.command(epilog=ADD_EXAMPLE)
+def add(
+    federation: FolderArgument,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The new profile.", show_default=False)] = None,
+    domain: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The domain that subscribes.", show_default=False)
+    ] = None,
+    on: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="The type that it is about.", show_default=False)
+    ] = None,
+    where: Annotated[str, typer.Option(metavar="FILTER", help="Which of its events.")] = "true",
+    description: Annotated[str | None, typer.Option(metavar="TEXT", help="For readers.", show_default=False)] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Change a profile that is there.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File in DIR for new ones; default: profiles/DOMAIN.yaml.", show_default=False
+        ),
+    ] = None,
+    many: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FILE", help="YAML file of many, or - for standard input.", show_default=False),
+    ] = None,
+    dry_run: DryRunOption = False,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Add a profile, or all profiles of a file, to a federation.
+
+    The whole federation is checked with the change before anything is written, so that a stream never meets half of
+    it. Comments and layout of the file stay as they are.
+    """
+    from comity.federation import change
+
+    added, source = _wanted(name, domain, on, where, description, many)
+    with _maybe_locked(federation, dry_run):
+        done = change.add(federation, added, file=file, replacing=replace, source=source)
+        _finish(done, dry_run)
+    names = [profile.name for profile in added]
+    _tell(done, names, "replaced or added" if replace else "added", dry_run, format)
+
+
+@app.command(epilog=REMOVE_EXAMPLE)
+def remove(
+    federation: FolderArgument,
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Profiles to take away.", show_default=False)],
+    dry_run: DryRunOption = False,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Take profiles out of a federation, with the comment lines directly above them."""
+    from comity.federation import change
+
+    with _maybe_locked(federation, dry_run):
+        done = change.remove(federation, names)
+        _finish(done, dry_run)
+    _tell(done, list(dict.fromkeys(names)), "removed", dry_run, format)
+
+
+@app.command("list", epilog=LIST_EXAMPLE)
+def list_profiles(federation: FolderArgument, format: FormatOption = Format.TEXT) -> None:
+    """List the profiles of a federation: whose, on which type, which events, where it stands, and its worst cost."""
+    from comity.federation import load
+    from comity.federation.change import listed
+
+    found = listed(federation, load(federation))
+    if format is Format.JSON:
+        write_json({"profiles": [_as_dict(one) for one in found]}, indent=2)
+        return
+    shown = console()
+    for one in found:
+        shown.print(one.profile.name, style="bold", end="")
+        shown.print(f"  {one.profile.domain} on {one.profile.type.qualified_name}", end="")
+        shown.print(f"  {one.place.file}:{one.place.line}  up to {one.cost.total:,} ns an event", style="dim")
+        shown.print(f"    {one.profile.text}")
+    console(stderr=True).print(_counted(len(found)), style="dim")
+
+
+def _wanted(
+    name: str | None, domain: str | None, on: str | None, where: str, description: str | None, many: str | None
+) -> tuple[list[NewProfile], tuple[str, str] | None]:
+    """The profiles that the options ask for, and the file that they come from, if they come from one."""
+    from comity.federation.change import NewProfile, read_new_profiles
+
+    if many is not None:
+        if name is not None or domain is not None or on is not None:
+            raise Misuse("the profiles come from a file, so NAME, --domain and --on have no place", code="bad-usage")
+        source = _read(many)
+        return read_new_profiles(source[1], source[0]), source
+    if name is None or domain is None or on is None:
+        hint = "comity profiles add DIR NAME --domain NAME --on TYPE --where FILTER, or --from FILE"
+        raise Misuse("a profile needs a name, a domain and a type", code="bad-usage", hint=hint)
+    return [NewProfile(name, domain, on, where.strip(), description)], None
+
+
+def _read(path: str) -> tuple[str, str]:
+    from comity.document import read_text
+    from comity.limits import limits
+
+    if path != "-":
+        return path, read_text(path)
+    content = sys.stdin.buffer.read(limits().max_file_bytes + 1)
+    try:
+        return "standard input", content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise Misuse("standard input is not UTF-8 text", code="not-utf-8", hint="save it as UTF-8") from None
+
+
+def _maybe_locked(federation: Path, dry_run: bool) -> Any:
+    from contextlib import nullcontext
+
+    from comity.federation.change import locked
+
+    return nullcontext() if dry_run else locked(federation)
+
+
+def _finish(change: Change, dry_run: bool) -> None:
+    if not dry_run:
+        change.apply()
+
+
+def _tell(change: Change, names: list[str], done: str, dry_run: bool, format: Format) -> None:
+    files = [str(path) for path in change.texts]
+    if format is Format.JSON:
+        costs = {name: cost.total for name, cost in change.costs.items()}
+        told = {"profiles": names, "done": not dry_run, "files": files, "cost_ns": costs}
+        write_json({**told, "diff": change.diff()} if dry_run else told, indent=2)
+        return
+    if dry_run:
+        console().print(change.diff(), end="")
+        console(stderr=True).print(f"{_counted(len(names))} would be {done}; nothing was written", style="dim")
+        return
+    shown = console()
+    for name in names[:_SHOWN]:
+        cost = f", up to {change.costs[name].total:,} ns an event" if name in change.costs else ""
+        shown.print(f"{name}: {done}{cost}")
+    if len(names) > _SHOWN:
+        shown.print(f"… and {len(names) - _SHOWN:,} more")
+    console(stderr=True).print(f"written to {', '.join(files)}; {_NEXT}", style="dim")
+
+
+def _counted(count: int) -> str:
+    return "1 profile" if count == 1 else f"{count:,} profiles"
+
+
+def _as_dict(one: ListedProfile) -> dict[str, Any]:
+    profile = one.profile
+    return {
+        "name": profile.name,
+        "domain": profile.domain,
+        "on": profile.type.qualified_name,
+        "where": profile.text,
+        "file": one.place.file,
+        "line": one.place.line,
+        "cost_ns": one.cost.total,
+    }

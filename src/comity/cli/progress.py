@@ -1,0 +1,134 @@
+"""What a run shows while it works: a bar for batches, one line for streams; on a terminal only, never beside JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from comity.cli.output import console
+from comity.cli.session import Format
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+    from rich.status import Status
+
+Clock = Callable[[], float]
+
+
+def is_shown(format: Format, terminal: Console | None = None) -> bool:
+    """Whether there is somebody to show progress to."""
+    return format is Format.TEXT and (terminal or console(stderr=True)).is_terminal
+
+
+class BatchProgress:
+    """A bar with rows, rate and time left, while a `with` block runs.
+
+    What is left is told by the fraction that is done; where the rows in all are known, by them.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        *,
+        total_rows: int | None = None,
+        format: Format = Format.TEXT,
+        terminal: Console | None = None,
+    ) -> None:
+        self._terminal = terminal or console(stderr=True)
+        self._label, self._total_rows = label, total_rows
+        self._shown = is_shown(format, self._terminal)
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._started = 0.0
+
+    def __enter__(self) -> BatchProgress:
+        self._started = time.monotonic()
+        if self._shown:
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.percentage:>3.0f} %  {task.fields[told]}"),
+                TimeRemainingColumn(compact=True),
+            )
+            self._progress = Progress(*columns, console=self._terminal, transient=True)
+            self._task = self._progress.add_task(self._label, total=1.0, told="")
+            self._progress.start()
+        return self
+
+    def update(self, rows_done: int, fraction: float | None = None) -> None:
+        """Show how far it is: rows so far, and the part of the work that is done (from 0 to 1) if that is known."""
+        if self._progress is None or self._task is None:
+            return
+        if fraction is None and self._total_rows:
+            fraction = rows_done / self._total_rows
+        told = _told(rows_done, rows_done / max(time.monotonic() - self._started, 1e-3))
+        completed = None if fraction is None else min(max(fraction, 0.0), 1.0)
+        self._progress.update(self._task, completed=completed, told=told)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+class StreamLine:
+    """One line that says what a stream is doing, while a `with` block runs."""
+
+    def __init__(self, label: str, *, format: Format = Format.TEXT, terminal: Console | None = None) -> None:
+        self._terminal = terminal or console(stderr=True)
+        self._label = label
+        self._shown = is_shown(format, self._terminal)
+        self._status: Status | None = None
+
+    def __enter__(self) -> StreamLine:
+        if self._shown:
+            self._status = self._terminal.status(f"{self._label}: waiting for events")
+            self._status.start()
+        return self
+
+    def update(
+        self, *, batch: int, records: int, rate: float, delivered: int, rejected: int, lag_s: float | None = None
+    ) -> None:
+        """Show the batch that was done last, and the totals."""
+        if self._status is not None:
+            self._status.update(f"{self._label}: {stream_line(batch, records, rate, delivered, rejected, lag_s)}")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+
+def stream_line(batch: int, records: int, rate: float, delivered: int, rejected: int, lag_s: float | None) -> str:
+    """What the line says.
+
+    >>> stream_line(7, 12_000, 5_250.0, 310, 0, 1.26)
+    'batch 7  12,000 in, 5.2k/s  310 delivered  1.3 s behind'
+    """
+    parts = [f"batch {batch}", _told(records, rate, "in"), f"{delivered:,} delivered"]
+    parts += [f"{rejected:,} rejected"] if rejected else []
+    parts += [f"{lag_s:,.1f} s behind"] if lag_s is not None else []
+    return "  ".join(parts)
+
+
+def _told(rows: int, rate: float, what: str = "rows") -> str:
+    return f"{rows:,} {what}, {short(rate)}/s"
+
+
+def short(number: float) -> str:
+    """A number in a few characters.
+
+    >>> short(12), short(5_250), short(1_200_000)
+    ('12', '5.2k', '1.2M')
+    """
+    for size, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{letter}"
+    return f"{number:.0f}"

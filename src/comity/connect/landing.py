@@ -1,0 +1,383 @@
+"""From a live source to a folder of `.jsonl` files, which a stream reads as it grows.
+
+A file appears at once and whole. The source is told only then that its records are kept. Nothing is lost and nothing
+repeated when the process dies at any point, if the source can replay:
+
+1. the records are written under a hidden name, to the disk;
+2. the position behind them, with the number of the file, takes the place of the one before: from here on they count;
+3. the file gets its name;
+4. the source is told.
+
+After a crash before 2 the hidden file is removed, and the source goes on from the old position. After a crash behind 2
+the file gets its name if it has none yet, and the source goes on from the new one.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from comity.connect.port import Batch, Position, Record, Source
+from comity.errors import Misuse, Permanent, Place, Retryable
+from comity.event.jsonlines import Rejected, decode
+from comity.limits import limits
+
+REJECTED = "_rejected"
+"""The folder, in that of the landed files, of what the source itself refused; readers pass over its name."""
+
+_BATCH_RECORDS = 200
+_WAIT_S = 0.05
+_FIRST_DELAY_S, _LAST_DELAY_S = 0.1, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one step did: records that it took, files that it landed, when to take the next one, whether it is over."""
+
+    taken: int = 0
+    landed: tuple[Path, ...] = ()
+    wake_at_s: float | None = None
+    is_ended: bool = False
+
+
+class Landing:
+    """Lands the records of one source in a folder.
+
+    Use `start` and `stop` to do it in a thread, or `open`, `step` and `close` to do it by hand. Files are called
+    `NAME-000000000001.jsonl` and so on. One comes `roll_s` seconds after the one before, or as soon as there are
+    `max_landed_rows` records or `max_landed_bytes`; what comes after a longer silence does not wait. With `max_files`
+    it takes nothing while that many of them stand in the folder: remove those that were read, with `release`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from comity.connect.connectors.memory import MemorySource
+    >>> with TemporaryDirectory() as folder:
+    ...     landing = Landing(MemorySource([b"{}"]), Path(folder))
+    ...     landing.open()
+    ...     first, second = landing.step(), landing.step()
+    ...     landing.close()
+    >>> first.taken, [file.name for file in second.landed], second.is_ended
+    (1, ['landed-000000000001.jsonl'], True)
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        folder: Path,
+        *,
+        name: str = "landed",
+        rejected: Path | None = None,
+        roll_s: float = 0.1,
+        max_files: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.source = source
+        self.folder = folder
+        self.rejected = rejected if rejected is not None else folder / REJECTED
+        self.fault: BaseException | None = None
+        """Why the thread ended before the source did; None while all is well."""
+        self.is_ended = False
+        """Whether the source has come to its end and everything is landed."""
+        self.rows = 0
+        """Records that were landed since the start, with those that the source refused."""
+        self._name, self._roll_s, self._max_files, self._clock = name, roll_s, max_files, clock
+        self._lock_file: int | None = None
+        self._number = 0
+        self._position: Position = None
+        self._landed_at_s = clock()
+        self._pending = _Pending()
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    def open(self) -> None:
+        """Finish what a crash left, and open the source where it is to go on."""
+        self._make_folders()
+        self._lock_file = _lock(self.folder / f".{self._name}.lock")
+        try:
+            self._recover()
+            self.source.open(self._position)
+        except BaseException:
+            self._unlock()
+            raise
+
+    def step(self) -> Step:
+        """Take one batch from the source, and land what is due."""
+        if self._is_full():
+            return Step(wake_at_s=self._clock() + _WAIT_S)
+        batch = self.source.next_batch(_BATCH_RECORDS)
+        now = self._clock()
+        if batch is None:
+            return Step(landed=self.flush(), is_ended=True)
+        self._pending.add(batch)
+        due_at_s = self._pending.due_at_s(self._landed_at_s + self._roll_s)
+        if due_at_s is not None and due_at_s <= now:
+            return Step(len(batch.records), self.flush())
+        return Step(len(batch.records), (), _wake_at(batch, due_at_s))
+
+    def flush(self) -> tuple[Path, ...]:
+        """Land what was taken so far; gives the files. After an error, close it and open it again."""
+        pending, self._pending = self._pending, _Pending()
+        if not pending.count:
+            return ()
+        try:
+            landed = self._land(pending)
+        except OSError as error:
+            reason = f"cannot be written: {error.strerror or error}"
+            raise Permanent(reason, code="unwritable-file", place=Place(str(self.folder))) from error
+        self.rows += pending.count
+        self._landed_at_s = self._clock()
+        self.source.acknowledge(pending.position)
+        return landed
+
+    def close(self) -> None:
+        """Let go of the source and the folder; what was taken but not landed comes again."""
+        self._pending = _Pending()
+        self.source.close()
+        self._unlock()
+
+    def release(self, files: Iterable[Path | str]) -> None:
+        """Remove landed files that were read, by name or path, to make room for others."""
+        for one in files:
+            name = Path(one).name
+            if name.startswith(f"{self._name}-"):
+                (self.folder / name).unlink(missing_ok=True)
+
+    def start(self) -> None:
+        """Open the source, and go on in a thread. What is wrong from the beginning is raised here."""
+        self.open()
+        self.fault, self.is_ended = None, False
+        self._stopping.clear()
+        context = contextvars.copy_context()  # so that the thread has the same limits
+        name = f"landing:{self._name}"
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name=name, daemon=True)
+        self._thread.start()
+
+    run_in_thread = start
+
+    def stop(self, timeout_s: float = 30.0) -> None:
+        """Land what was taken, and end the thread; a second time does nothing."""
+        self._stopping.set()
+        if self._thread is None:
+            return
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            raise Retryable(f"the source {self._name} does not stop", code="source-busy", place=Place(str(self.folder)))
+        self._thread = None
+
+    def __enter__(self) -> Landing:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        try:
+            self._steps()
+            self.flush()
+        except BaseException as error:  # it is for whoever started the thread, not for the thread
+            self.fault = error
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        try:
+            self.close()
+        except BaseException as error:
+            self.fault = self.fault or error
+
+    def _steps(self) -> None:
+        failures = 0
+        while not self._stopping.is_set():
+            try:
+                step = self.step() if not failures else self._again(failures)
+                failures = 0
+            except Retryable:
+                failures += 1
+                if failures >= limits().max_source_attempts:
+                    raise
+                continue
+            if step.is_ended:
+                self.is_ended = True
+                return
+            if step.wake_at_s is not None:
+                self._stopping.wait(max(0.0, step.wake_at_s - self._clock()))
+
+    def _again(self, failures: int) -> Step:
+        """Open the source anew, behind what was landed, after a while."""
+        self._pending = _Pending()
+        delay_s = min(_FIRST_DELAY_S * 2 ** (failures - 1), _LAST_DELAY_S)
+        if self._stopping.wait(delay_s):
+            return Step()
+        self.source.close()
+        self.source.open(self._position)
+        return self.step()
+
+    def _is_full(self) -> bool:
+        if self._max_files is None:
+            return False
+        standing = sum(1 for one in self.folder.iterdir() if one.name.startswith(f"{self._name}-"))
+        return standing >= self._max_files
+
+    def _make_folders(self) -> None:
+        for folder in (self.folder, self.rejected):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                reason = f"cannot be written: {error.strerror}"
+                raise Misuse(reason, code="unwritable-folder", place=Place(str(folder))) from error
+
+    def _land(self, pending: _Pending) -> tuple[Path, ...]:
+        self._number += 1
+        hidden = self._write(pending)
+        self._commit(pending.position)
+        return tuple(self._show(one) for one in hidden)
+
+    def _write(self, pending: _Pending) -> list[Path]:
+        written = []
+        for folder, lines in ((self.rejected, pending.rejected), (self.folder, pending.lines)):
+            if lines:
+                path = folder / f".{self._name}-{self._number:012d}.jsonl"
+                _write_to_disk(path, b"\n".join(lines) + b"\n")
+                written.append(path)
+        return written
+
+    def _commit(self, position: Position) -> None:
+        path = self._position_file()
+        content = json.dumps({"number": self._number, "position": position}).encode()
+        hidden = path.with_suffix(".new")
+        _write_to_disk(hidden, content)
+        hidden.rename(path)
+        _sync_folder(self.folder)
+        self._position = position
+
+    def _show(self, hidden: Path) -> Path:
+        shown = hidden.with_name(hidden.name.removeprefix("."))
+        hidden.rename(shown)
+        _sync_folder(hidden.parent)
+        return shown
+
+    def _recover(self) -> None:
+        self._number, self._position = self._read_position()
+        for folder in (self.rejected, self.folder):
+            for hidden in folder.glob(f".{self._name}-*.jsonl"):
+                if hidden.name == f".{self._name}-{self._number:012d}.jsonl":
+                    self._show(hidden)
+                else:
+                    hidden.unlink()
+
+    def _position_file(self) -> Path:
+        return self.folder / f".{self._name}.position.json"
+
+    def _read_position(self) -> tuple[int, Position]:
+        path = self._position_file()
+        try:
+            found = json.loads(path.read_bytes())
+            return int(found["number"]), found["position"]
+        except FileNotFoundError:
+            return 0, None
+        except (ValueError, KeyError, TypeError) as error:
+            hint = "move the folder away to begin anew"
+            raise Permanent(
+                "the position is broken", code="broken-position", place=Place(str(path)), hint=hint
+            ) from error
+
+    def _unlock(self) -> None:
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
+
+
+class _Pending:
+    """Records that were taken and are not landed yet."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.rejected: list[bytes] = []
+        self.position: Position = None
+        self._bytes = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.lines) + len(self.rejected)
+
+    def add(self, batch: Batch) -> None:
+        if not batch.records:
+            return
+        for record in batch.records:
+            line, is_rejected = _landed(record)
+            (self.rejected if is_rejected else self.lines).append(line)
+            self._bytes += len(line)
+        self.position = batch.position
+
+    def due_at_s(self, next_file_at_s: float) -> float | None:
+        """When it is to be landed: never if there is nothing, at once if there is much."""
+        if not self.count:
+            return None
+        bounds = limits()
+        if self.count >= bounds.max_landed_rows or self._bytes >= bounds.max_landed_bytes:
+            return float("-inf")
+        return next_file_at_s
+
+
+def _landed(record: Record) -> tuple[bytes, bool]:
+    """The line that a record becomes, and whether it is rejected: what is more or less than one line, if not JSON."""
+    if record.rejected is not None:
+        return _as_json(record.rejected.as_dict()), True
+    line = record.line
+    if b"\n" not in line and b"\r" not in line and line.strip():
+        return line, False
+    found = decode(line, line_number=record.number, source_file=record.file)
+    if isinstance(found, Rejected):
+        return _as_json(found.as_dict()), True
+    return msgspec.json.format(line, indent=-1), False
+
+
+def _as_json(fields: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(fields)
+
+
+def _wake_at(batch: Batch, due_at_s: float | None) -> float | None:
+    if batch.records or batch.wake_at_s is None:
+        return None
+    return batch.wake_at_s if due_at_s is None else min(batch.wake_at_s, due_at_s)
+
+
+def _write_to_disk(path: Path, content: bytes) -> None:
+    with path.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make names in a folder last, which syncing the files alone does not."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(path: Path) -> int:
+    import fcntl  # where there is no such module, as on Windows, only landing is amiss
+
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        hint = "stop the other run, or choose another folder"
+        raise Misuse("another run lands here", code="landing-in-use", place=Place(str(path)), hint=hint) from None
+    return descriptor

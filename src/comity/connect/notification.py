@@ -1,0 +1,57 @@
+"""What can be told of a line without looking at its data: whose notification it is, or why it was rejected."""
+
+from __future__ import annotations
+
+import msgspec
+
+_encoder = msgspec.json.Encoder()
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What makes two notifications the same, and the time of the event.
+
+    >>> identity = identity_of(b'{"profile":"fires","source":"/a","id":"1","time":"2026-01-02T03:04:05Z"}')
+    >>> identity.key, identity.day
+    ('["fires","/a","1"]', '2026-01-02')
+    """
+
+    profile: str
+    source: str
+    id: str
+    time: str
+
+    @property
+    def key(self) -> str:
+        """JSON text of profile, source and id."""
+        return _encoder.encode([self.profile, self.source, self.id]).decode()
+
+    @property
+    def day(self) -> str:
+        """The date in UTC: the times of notifications are written so."""
+        return self.time[:10]
+
+
+class _Fault(msgspec.Struct):
+    code: str
+
+
+class _RejectedLine(msgspec.Struct):
+    faults: list[_Fault]
+
+
+_identity = msgspec.json.Decoder(Identity)
+_rejected = msgspec.json.Decoder(_RejectedLine)
+
+
+def identity_of(line: bytes) -> Identity:
+    """The identity of a notification that a run has written."""
+    return _identity.decode(line)
+
+
+def first_code(line: bytes) -> str:
+    """The code of the first fault of a rejected record.
+
+    >>> first_code(b'{"raw": "x", "faults": [{"path": "", "code": "bad-json"}]}')
+    'bad-json'
+    """
+    return _rejected.decode(line).faults[0].code

@@ -1,0 +1,198 @@
+"""The port: what a source gives, what a sink takes, and what a connector says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from comity.errors import Permanent, Place, Retryable
+from comity.event.jsonlines import Rejected, TypeLookup
+from comity.event.taxonomy import Taxonomy
+
+if TYPE_CHECKING:  # pydantic takes a while to import, and whoever has a model has imported it
+    from pydantic import BaseModel
+
+Position = Any
+"""Where to go on after a restart: a JSON value that only its source understands. None is the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """What a connector can do: data for the planner and for the conformance suites.
+
+    >>> Capability(can_replay=True, ordered=True).live
+    False
+    """
+
+    filters: str = "none"
+    """The language of filters that it understands, by its name in `comity.language`; `none` gives everything."""
+    can_replay: bool = False
+    """Source: it can be opened at any position that it ever gave, and goes on with the very next record."""
+    ordered: bool = False
+    """Records come, or messages are kept, in one order that is the same after a restart."""
+    live: bool = False
+    """Source: it has no end; when there is nothing now, there may be something later."""
+    idempotent: bool = False
+    """Sink: a message that is repeated with the same key has no further effect."""
+    durable: bool = False
+    """Source: what was not acknowledged survives a crash. Sink: what was taken survives one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record as it came: a line of CloudEvents JSON and where it stood, or why it cannot be turned into one.
+
+    >>> Record(b"{}", "events.jsonl", 3).is_rejected
+    False
+    """
+
+    line: bytes
+    file: str | None = None
+    number: int | None = None
+    rejected: Rejected | None = None
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the source itself refuses it; then `line` is the text as it came."""
+        return self.rejected is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some records, and the position after them. One without records says when it is worth asking again.
+
+    `wake_at_s` is in seconds of `time.monotonic`; without it one may ask again at once.
+    """
+
+    records: tuple[Record, ...]
+    position: Position
+    wake_at_s: float | None = None
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Where records come from. It is used by one thread: open, then batches, then close.
+
+    A source has three duties: the next batch, when to wake, and the position to resume from.
+    """
+
+    @property
+    def capability(self) -> Capability:
+        """What this source can do, with its options."""
+        ...
+
+    def open(self, position: Position = None) -> None:
+        """Begin after `position`; None is the beginning. Raises `Misuse`, `Retryable` or `Permanent`."""
+        ...
+
+    def next_batch(self, max_records: int) -> Batch | None:
+        """At most `max_records` records, without waiting for more of them; None at the end of a bounded source."""
+        ...
+
+    def acknowledge(self, position: Position) -> None:
+        """Everything up to `position` is kept elsewhere and need not be given again."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything; a second time does nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One notification for a sink: `line` is CloudEvents JSON without a line end, `key` is unique per notification."""
+
+    subscriber: str
+    profile: str
+    key: str
+    """JSON text of `[profile, source, id]`."""
+    line: bytes
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Where notifications go. It is used by one thread: deliver as often as wanted, then close."""
+
+    @property
+    def capability(self) -> Capability:
+        """What this sink can do, with its options."""
+        ...
+
+    def deliver(self, messages: Sequence[Message]) -> None:
+        """Hand messages over in their order; on return all of them were taken.
+
+        Raises `NotTaken` (or any other `Retryable`) when it may be tried again, `Refused` when one message never will
+        be taken, and any other `Permanent` or `Misuse` when the sink takes none at all.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of everything; a second time does nothing."""
+        ...
+
+
+class NotTaken(Retryable):
+    """A sink cannot take more now: the first `taken` messages were, the others may be offered again."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        taken: int = 0,
+        retry_after_s: float | None = None,
+        place: Place | None = None,
+        hint: str | None = None,
+        excerpt: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, place=place, hint=hint, excerpt=excerpt)
+        self.taken = taken
+        self.retry_after_s = retry_after_s
+
+
+class Refused(Permanent):
+    """A sink refuses one message for good: the first `taken` were taken, that at index `taken` never will be.
+
+    Those after it were not looked at and may be offered again.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        taken: int = 0,
+        place: Place | None = None,
+        hint: str | None = None,
+        excerpt: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, place=place, hint=hint, excerpt=excerpt)
+        self.taken = taken
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a connector is told beside its options: who it is for, where relative paths begin, and the types."""
+
+    name: str
+    domain: str
+    base: Path
+    types: Taxonomy | TypeLookup | None = field(default=None, hash=False)
+    """For sources whose cells are read by the kind that a type declares, such as CSV."""
+    require_time: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A kind of source or sink, under which files name it, and how to make one."""
+
+    kind: str
+    capability: Capability
+    options: type[BaseModel]
+    """A pydantic model that forbids unknown keys; an instance of it is given to `source` and `sink`."""
+    main_option: str | None = None
+    """The option that may stand alone: `{files: events}` is `{files: {path: events}}`."""
+    source: Callable[[Any, Setting], Source] | None = None
+    sink: Callable[[Any, Setting], Sink] | None = None

@@ -1,0 +1,54 @@
+"""The times that events may have: an event from the future, or decades old, is a mistake of some clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from comity.event.event import Event
+from comity.event.jsonlines import Rejected, encode
+from comity.event.times import format_timestamp
+from comity.event.validate import Fault
+from comity.limits import limits
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From the earliest to the latest time that is believed, both included.
+
+    >>> window = Window.around(datetime(2026, 1, 1, tzinfo=UTC))
+    >>> window.fault(Event("1", "/a", "T", time=datetime(1970, 1, 1, tzinfo=UTC))).code
+    'too-old'
+    """
+
+    earliest: datetime
+    latest: datetime
+
+    @classmethod
+    def around(cls, now: datetime) -> Window:
+        """What the limits `max_age_days` and `max_future_s` allow."""
+        bounds = limits()
+        age, ahead = timedelta(days=bounds.max_age_days), timedelta(seconds=bounds.max_future_s)
+        first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+        return cls(now - age if now - first > age else first, now + ahead if last - now > ahead else last)
+
+    def fault(self, event: Event) -> Fault | None:
+        """Why the event's time is not believed; None if it is, or if it has none."""
+        if event.time is None or self.earliest <= event.time <= self.latest:
+            return None
+        value = format_timestamp(event.time)
+        if event.time < self.earliest:
+            return Fault("event.time", value, f"is before {format_timestamp(self.earliest)}", "too-old")
+        return Fault("event.time", value, f"is after {format_timestamp(self.latest)}", "from-the-future")
+
+    def check(self, event: Event | Rejected) -> Event | Rejected:
+        """The event, or its rejection."""
+        found = self.fault(event) if isinstance(event, Event) else None
+        if found is None or isinstance(event, Rejected):
+            return event
+        return Rejected(None, None, encode(event).decode()[: limits().max_rejected_chars], (found,))
+
+    def check_all(self, events: Iterable[Event | Rejected]) -> Iterator[Event | Rejected]:
+        """Each event, or its rejection."""
+        return map(self.check, events)

@@ -1,0 +1,94 @@
+"""From a filter to an equal one that an index and a source can use: as much as possible is `attribute op constant`.
+
+A profile that was translated through a contract is full of the mapping's expressions. Each rewrite here gives a filter
+that holds for exactly the same events of the type, rounding and missing values included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from comity.event.types import EventType
+from comity.expression.simplify.enumerate_lookups import enumerate_lookups
+from comity.expression.simplify.fold_constants import fold_constants, fold_value
+from comity.expression.simplify.invert_arithmetic import invert_arithmetic
+from comity.expression.simplify.known import parts
+from comity.expression.simplify.merge_members import merge_members
+from comity.expression.simplify.merge_ranges import merge_ranges
+from comity.expression.simplify.order_parts import order_parts
+from comity.expression.simplify.push_into_conditionals import push_into_conditionals
+from comity.expression.simplify.push_negations import push_negations
+from comity.expression.simplify.split_concatenations import split_concatenations
+from comity.expression.simplify.split_presence import split_presence
+from comity.expression.tree import Expression
+from comity.limits import limits
+
+Rewrite = Callable[[Expression, EventType], Expression]
+
+REWRITES: tuple[Rewrite, ...] = (
+    fold_constants,
+    push_into_conditionals,
+    enumerate_lookups,
+    split_presence,
+    split_concatenations,
+    invert_arithmetic,
+    push_negations,
+    merge_ranges,
+    merge_members,
+    order_parts,
+)
+
+_MOST_ROUNDS = 20
+_MOST_LEVELS = 150
+"""Levels of a tree that is worked on; a rewrite takes several calls for each."""
+
+
+def simplify(tree: Expression, type: EventType) -> Expression:
+    """A filter that holds for the same events of the type, closer to attributes compared with constants.
+
+    The tree is bound. Parts that would grow beyond `max_simplified_nodes` stay as they are.
+
+    >>> from comity.event.kinds import Kind
+    >>> from comity.event.types import AttributeType
+    >>> from comity.expression.bind import bind_text
+    >>> from comity.expression.render import render
+    >>> from comity.expression.scope import Scope
+    >>> house = EventType("House", "city", own={"heat": AttributeType(Kind.FLOAT, unit="degF")})
+    >>> wanted = "value(heat, 'degC') between 30 and 60 or (if heat > 0 then 1 else 2) = 3"
+    >>> render(simplify(bind_text(wanted, Scope(house)), house))
+    'heat between 86 and 140'
+    """
+    if not _fits(tree):
+        return tree
+    for _ in range(_MOST_ROUNDS):
+        before = tree
+        for rewrite in REWRITES:
+            after = rewrite(tree, type)
+            if after is not tree and after != tree and _fits(after):
+                tree = after
+        if tree is before or tree == before:
+            break
+    return tree
+
+
+def simplify_value(tree: Expression, type: EventType) -> Expression:
+    """A value expression with its constant parts computed.
+
+    >>> from comity.expression.parse import parse
+    >>> from comity.expression.render import render
+    >>> render(simplify_value(parse("lower('A') + room"), EventType("House", "city")))
+    "'a' + room"
+    """
+    return fold_value(tree, type) if _fits(tree) else tree
+
+
+def _fits(tree: Expression) -> bool:
+    """Whether the tree has no more nodes and levels than a rewrite can take."""
+    left = limits().max_simplified_nodes
+    level: list[Expression] = [tree]
+    for _ in range(_MOST_LEVELS):
+        left -= len(level)
+        level = [part for node in level for part in parts(node)]
+        if not level or left < 0:
+            break
+    return left >= 0 and not level

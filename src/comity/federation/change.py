@@ -1,0 +1,390 @@
+"""Changes of a federation's profiles, checked as a whole before anybody can see them.
+
+A change is prepared on texts, loaded together with all other files, and only then written: hidden, flushed, renamed. A
+stream that watches the folder sees the old file or the new one, never half of one. A lock in the folder keeps two
+changes apart, so that neither loses the other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from comity.document import Document, did_you_mean, parse_document, read_document, read_text, validate
+from comity.errors import ComityError, Faults, Misuse, Place, Retryable
+from comity.event.types import AttributeType
+from comity.expression.tree import attributes
+from comity.federation.files import federation_files, load_files
+from comity.federation.layout import with_fields, with_profiles, without_profile
+from comity.federation.model import Federation, Subscription
+from comity.federation.schema import ProfilesFile
+from comity.limits import limits
+
+if TYPE_CHECKING:
+    from comity.match.cost import ProfileCost
+
+FOLDER = "profiles"
+LOCK = ".comity.lock"
+_POLL_S = 0.05
+_SUFFIXES = (".yaml", ".yml")
+_NAME = re.compile(r"\w[\w.\-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class NewProfile:
+    """A profile that shall become part of a federation."""
+
+    name: str
+    domain: str
+    on: str
+    where: str = "true"
+    description: str | None = None
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What its entry in a file holds."""
+        told = {"domain": self.domain, "on": self.on, "where": self.where, "description": self.description}
+        return {key: value for key, value in told.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class ListedProfile:
+    """A profile of a federation, where it stands, and what it can cost."""
+
+    profile: Subscription
+    place: Place
+    cost: ProfileCost
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a change does to files. Nothing is written before `apply`."""
+
+    root: Path
+    texts: Mapping[Path, str]
+    """The new text of each file that changes."""
+    federation: Federation
+    """As it is with the change."""
+    costs: Mapping[str, ProfileCost] = field(default_factory=dict)
+    """Of the profiles that were added or replaced."""
+
+    def diff(self) -> str:
+        """The change in the form of `diff -u`."""
+        return "".join(line for path in self.texts for line in self._diff_of(path))
+
+    def _diff_of(self, path: Path) -> Iterator[str]:
+        old = _text(path).splitlines(keepends=True)
+        name = path.relative_to(self.root).as_posix()
+        before = f"a/{name}" if path.exists() else os.devnull
+        for line in unified_diff(old, self.texts[path].splitlines(keepends=True), before, f"b/{name}"):
+            yield line if line.endswith("\n") else line + "\n"
+
+    def apply(self) -> None:
+        """Write the files. Each appears at once; if one cannot be written, those before it are put back."""
+        done: list[tuple[Path, bytes | None]] = []
+        try:
+            for path, text in self.texts.items():
+                before = path.read_bytes() if path.exists() else None
+                replace_file(path, _as_it_was(text, before))
+                done.append((path, before))
+        except OSError as error:
+            for path, before in reversed(done):
+                _put_back(path, before)
+            reason = f"cannot be written: {error.strerror}"
+            raise Misuse(reason, code="unwritable-file", place=Place(str(path))) from error
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """Nobody else changes the federation inside the block; waits for others up to `profile_lock_timeout_ms`."""
+    federation_files(root)
+    try:
+        stream = (root / LOCK).open("ab")
+    except OSError as error:
+        reason = f"the folder cannot be written: {error.strerror}"
+        raise Misuse(reason, code="unwritable-folder", place=Place(str(root))) from error
+    with stream:
+        _wait_for(stream.fileno(), root)
+        yield
+
+
+def _wait_for(descriptor: int, root: Path) -> None:
+    until = time.monotonic() + limits().profile_lock_timeout_ms / 1_000
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            if time.monotonic() >= until:
+                hint = "try again, or see who holds the file .comity.lock in it"
+                message = "another process is changing this federation"
+                raise Retryable(message, code="federation-locked", place=Place(str(root)), hint=hint) from None
+        time.sleep(_POLL_S)
+
+
+def listed(root: Path, federation: Federation) -> list[ListedProfile]:
+    """The profiles of a federation, in the order of the files."""
+    from comity.match.cost import profile_cost
+
+    return [
+        ListedProfile(
+            profile, document.place(("profiles", name), key=True), profile_cost(profile.tree, _types(profile))
+        )
+        for name, document in _homes(federation_files(root)).items()
+        if (profile := federation.profiles.get(name)) is not None
+    ]
+
+
+def add(
+    root: Path,
+    added: Sequence[NewProfile],
+    *,
+    file: Path | None = None,
+    replacing: bool = False,
+    source: tuple[str, str] | None = None,
+) -> Change:
+    """The change that adds profiles, all of them or none; raises `Faults` or `Misuse` when they do not fit.
+
+    New ones go into `profiles/DOMAIN.yaml`, or into `file`; with `replacing`, one that is there is changed in its
+    place. `source` is the name and the text that they were read from: faults then point into it.
+    """
+    _check_names(added)
+    homes = _homes(federation_files(root))
+    taken = [profile for profile in added if profile.name in homes]
+    if taken and not replacing:
+        raise Faults([_taken(homes[profile.name], profile.name) for profile in taken])
+    texts = _with_added(root, added, homes, file)
+    try:
+        federation = staged(root, texts)
+    except ComityError:
+        if source is not None:
+            _check_source(root, [profile.name for profile in taken], source)
+        raise
+    return Change(root, texts, federation, _costs(federation, added))
+
+
+def _with_added(root: Path, added: Sequence[NewProfile], homes: Mapping[str, Document], file: Path | None) -> _Texts:
+    texts = _Texts()
+    fresh: dict[Path, dict[str, dict[str, str]]] = {}
+    for profile in added:
+        if profile.name in homes:
+            path = Path(str(homes[profile.name].file))
+            texts[path] = with_fields(texts[path], str(path), profile.name, profile.fields)
+        else:
+            fresh.setdefault(_home_of(root, profile, file), {})[profile.name] = profile.fields
+    for path, entries in fresh.items():
+        texts[path] = with_profiles(texts[path], str(path), entries)
+    return texts
+
+
+def _check_source(root: Path, taken: Iterable[str], source: tuple[str, str]) -> None:
+    """Read the new profiles from where they come as if that were a file of the federation: faults are placed there."""
+    name, text = source
+    # An absolute path sorts and counts as one more file, wherever the text came from.
+    staged(root, {**_without(root, taken), Path(name).absolute().with_suffix(".yaml"): text}, shown=name)
+
+
+def _without(root: Path, names: Iterable[str]) -> _Texts:
+    homes, texts = _homes(federation_files(root)), _Texts()
+    for name in names:
+        path = Path(str(homes[name].file))
+        texts[path] = without_profile(texts[path], str(path), name)
+    return texts
+
+
+def remove(root: Path, names: Iterable[str]) -> Change:
+    """The change that takes profiles away, all of them or none."""
+    homes = _homes(federation_files(root))
+    wanted = list(dict.fromkeys(names))
+    unknown = [name for name in wanted if name not in homes]
+    if unknown:
+        raise Faults([_unknown(root, name, homes) for name in unknown])
+    texts = _without(root, wanted)
+    return Change(root, texts, staged(root, texts))
+
+
+def staged(root: Path, texts: Mapping[Path, str], *, shown: str | None = None) -> Federation:
+    """The federation as it would be with other texts of some files; faults are placed in those files.
+
+    `shown` is what the last of them is called in faults.
+    """
+    with tempfile.TemporaryDirectory(prefix="comity-profiles-") as folder:
+        instead = {path: Path(folder) / f"{number}{path.suffix}" for number, path in enumerate(texts)}
+        for path, copy in instead.items():
+            copy.write_text(texts[path], encoding="utf-8")
+        paths = sorted({*federation_files(root), *instead})
+        try:
+            return load_files([instead.get(path, path) for path in paths], name=root.resolve().name, folder=root)
+        except ComityError as error:
+            names = {path: str(path) for path in instead}
+            if shown is not None:
+                names[next(reversed(instead))] = shown
+            _relocate(error, {str(copy): (names[path], texts[path]) for path, copy in instead.items()})
+            raise
+
+
+def read_new_profiles(text: str, file: str) -> list[NewProfile]:
+    """The profiles of a text in the form of a profile file.
+
+    >>> read_new_profiles("profiles: {hot: {domain: house, on: Fire, where: heat > 40}}", "new.yaml")
+    [NewProfile(name='hot', domain='house', on='Fire', where='heat > 40', description=None)]
+    """
+    document = parse_document(text, file)
+    found = validate(document, ProfilesFile).profiles
+    if not found:
+        raise document.fault("there are no profiles in it", ("profiles",), code="missing-key")
+    return [NewProfile(name, one.domain, one.on, one.where, one.description) for name, one in found.items()]
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Let a file hold something else, at once: who reads it sees the old content or the new one.
+
+    Its time of change always moves on, even when the clock does not, because that is what watchers look at.
+    """
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            shutil.copymode(target, partial)
+            later = max(partial.stat().st_mtime_ns, target.stat().st_mtime_ns + 1)
+            os.utime(partial, ns=(later, later))
+        partial.replace(target)
+        _flush_folder(target.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _put_back(path: Path, before: bytes | None) -> None:
+    if before is None:
+        path.unlink(missing_ok=True)
+    else:
+        replace_file(path, before)
+
+
+class _Texts(dict[Path, str]):
+    """Texts by file: what was put in, or else what is on the disk."""
+
+    def __missing__(self, path: Path) -> str:
+        return _text(path)
+
+
+def _text(path: Path) -> str:
+    return read_text(path) if path.exists() else ""
+
+
+def _as_it_was(text: str, before: bytes | None) -> bytes:
+    """The text in bytes, with the line ends and the byte order mark that the file had."""
+    content = text.encode()
+    if before is None:
+        return content
+    if b"\r\n" in before:
+        content = content.replace(b"\n", b"\r\n")
+    return b"\xef\xbb\xbf" + content if before.startswith(b"\xef\xbb\xbf") else content
+
+
+def _homes(paths: Iterable[Path]) -> dict[str, Document]:
+    """For each profile the document that it stands in; files that cannot be read are left to the loader."""
+    homes: dict[str, Document] = {}
+    for path in paths:
+        try:
+            document = read_document(path)
+        except ComityError:
+            continue
+        keys = document.data if isinstance(document.data, dict) else {}
+        if "domain" not in keys and "contract" not in keys and isinstance(keys.get("profiles"), dict):
+            homes.update(dict.fromkeys(keys["profiles"], document))
+    return homes
+
+
+def _home_of(root: Path, profile: NewProfile, file: Path | None) -> Path:
+    """The file that a new profile goes into."""
+    if file is None:
+        if not _NAME.fullmatch(profile.domain):
+            raise Misuse(f"there is no domain {profile.domain[:60]!r}", code="unknown-domain")
+        return root / FOLDER / f"{profile.domain}.yaml"
+    inside = (root / file).resolve()
+    if inside.suffix not in _SUFFIXES or not inside.is_relative_to(root.resolve()):
+        hint = f"name a .yaml file inside {root}"
+        place = Place(str(file))
+        raise Misuse("this file is no part of the federation", code="outside-federation", place=place, hint=hint)
+    return root / inside.relative_to(root.resolve())
+
+
+def _check_names(added: Sequence[NewProfile]) -> None:
+    for profile in added:
+        if not _NAME.fullmatch(profile.name):
+            hint = "use letters, digits, underscores, dots and dashes"
+            raise Misuse(f"{profile.name[:60]!r} cannot name a profile", code="bad-name", hint=hint)
+
+
+def _taken(document: Document, name: str) -> Misuse:
+    message, hint = f"there is a profile {name!r} already", "choose another name, or pass --replace"
+    return document.fault(message, ("profiles", name), code="duplicate-profile", key=True, hint=hint)
+
+
+def _unknown(root: Path, name: str, known: Iterable[str]) -> Misuse:
+    hint = did_you_mean(name, known) or f"`comity profiles list {root}` shows what there is"
+    return Misuse(f"there is no profile {name[:60]!r}", code="unknown-profile", place=Place(str(root)), hint=hint)
+
+
+def _costs(federation: Federation, added: Sequence[NewProfile]) -> dict[str, ProfileCost]:
+    from comity.match.cost import check_profile_cost
+
+    found, faults = {}, list[ComityError]()
+    for one in added:
+        profile = federation.profiles[one.name]
+        try:
+            found[one.name] = check_profile_cost(profile.tree, _types(profile))
+        except Misuse as error:
+            error.place = Place(path=one.name)
+            faults.append(error)
+    if faults:
+        raise Faults(faults)
+    return found
+
+
+def _types(profile: Subscription) -> dict[tuple[str, ...], AttributeType]:
+    known = {path: profile.type.attribute_at(path) for path in attributes(profile.tree)}
+    return {path: declared for path, declared in known.items() if declared is not None}
+
+
+def _relocate(error: ComityError, originals: Mapping[str, tuple[str, str]]) -> None:
+    """Let places in staged copies name the files that they stand for, and show the line as it would be."""
+    for one in error.errors if isinstance(error, Faults) else [error]:
+        file = one.place.file if one.place else None
+        if one.place is not None and file is not None and file in originals:
+            name, text = originals[file]
+            one.place = replace(one.place, file=name)
+            one.excerpt = one.excerpt or _excerpt(text, one.place)
+    if isinstance(error, Faults):
+        error.message = "\n".join(str(one) for one in error.errors)
+
+
+def _excerpt(text: str, place: Place) -> str | None:
+    if place.line is None:
+        return None
+    line = text.split("\n")[place.line - 1]
+    return f"  {line}\n  {' ' * ((place.column or 1) - 1)}^"

@@ -1,0 +1,65 @@
+"""Outcomes on their way into a results folder, and what can be read back from one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from comity.connect.folder import REJECTED, Results
+
+_LINE = (
+    "specversion string, id string, source string, type string, time timestamp, subject string, sequence string, "
+    "mode string, typeversion string, profile string, data string"
+)
+
+
+def write_results(outcomes: DataFrame, staging: Path, results: Results, mode: str) -> None:
+    """Write outcomes into `staging`, apart by where they go."""
+    if results is Results.JSONL:
+        outcomes.select("to", "line").write.partitionBy("to").mode(mode).text(str(staging))
+        return
+    kept = outcomes.cache()
+    try:
+        refused = kept.filter(F.col("to") == REJECTED).select("to", "line")
+        refused.write.partitionBy("to").mode(mode).text(str(staging))
+        told = kept.filter(F.col("to") != REJECTED).select("to", "day", F.from_json("line", _LINE).alias("event"))
+        columns = ["profile", "id", "source", "type", "time", "subject", "sequence", "mode", "typeversion", "data"]
+        table = told.select("to", "day", *(f"event.{name}" for name in columns))
+        table.write.partitionBy("day", "to").mode("append").parquet(str(staging))
+    finally:
+        kept.unpersist()
+
+
+def keys_in(folder: Path, results: Results, spark: SparkSession) -> DataFrame:
+    """The keys of the notifications in a folder that was staged, with their days."""
+    told = _told(folder, results, spark)
+    key = F.to_json(F.array("profile", "source", "id")).alias("key")
+    return told.select(key, F.date_format("time", "yyyy-MM-dd").alias("day"))
+
+
+def count_profiles(folder: Path, results: Results, spark: SparkSession) -> dict[str, int]:
+    """How many notifications of each profile a staged folder holds."""
+    rows = _told(folder, results, spark).groupBy("profile").count().collect()
+    return {row["profile"]: row["count"] for row in rows}
+
+
+def count_codes(folder: Path, spark: SparkSession) -> dict[str, int]:
+    """How many records a staged folder holds that were rejected, by the code of their first fault."""
+    lines = spark.read.text(str(folder / f"to={REJECTED}"))
+    rows = lines.groupBy(F.get_json_object("value", "$.faults[0].code").alias("code")).count().collect()
+    return {row["code"]: row["count"] for row in rows}
+
+
+def _told(folder: Path, results: Results, spark: SparkSession) -> DataFrame:
+    if results is Results.PARQUET:
+        files = [str(path) for path in folder.glob("day=*/to=*/*.parquet")]
+        if not files:
+            return spark.createDataFrame([], "profile string, source string, id string, time timestamp")
+        return spark.read.parquet(*files).select("profile", "source", "id", "time")
+    files = [str(path) for path in folder.glob("to=*") if path.name != f"to={REJECTED}"]
+    if not files:
+        return spark.createDataFrame([], "profile string, source string, id string, time timestamp")
+    event = F.from_json("value", "profile string, source string, id string, time timestamp")
+    return spark.read.text(files).select(event.alias("event")).select("event.*")

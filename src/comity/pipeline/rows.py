@@ -1,0 +1,208 @@
+"""Rows that are columns already, such as Parquet's: checked and matched without leaving Java.
+
+A row is vouched for when it surely is the event that the in-process reader makes of it. The others (a mandatory value
+missing, NaN, a text where the type wants a number, …) are decoded in the workers, by that reader, which gives the event
+or the reasons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import and_, or_
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.core.broadcast import Broadcast
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.functions import ArrowUDFType, arrow_udf  # type: ignore[attr-defined]
+
+from comity.event.csvlines import ENVELOPE_COLUMNS
+from comity.event.kinds import Kind
+from comity.event.types import ENVELOPE, MODES, AttributeType, EventType
+from comity.event.window import Window
+from comity.expression.tree import attributes
+from comity.limits import Limits, limited, limits
+from comity.pipeline.columns import TypedColumns, compile_filter
+from comity.pipeline.deliver import FOUND_TYPE, hits_schema
+from comity.pipeline.operands import MAX_FLOAT, quoted
+from comity.pipeline.worker import RowWorker, Work, found_pairs
+from comity.pipeline.wrap import spark_type
+from comity.plan.ways import Test
+
+_DATA = "data"
+_WIDER = {("int", "bigint"), ("smallint", "bigint"), ("tinyint", "bigint"), ("float", "double"), ("int", "double")}
+"""Casts that keep every value."""
+
+
+class _Reader:
+    """Finds the parts of events in the columns of a table."""
+
+    def __init__(self, schema: T.StructType) -> None:
+        self.top = {field.name: field.dataType for field in schema}
+        data = self.top.get(_DATA)
+        self.inner = {field.name: field.dataType for field in data} if isinstance(data, T.StructType) else None
+        self.has_opaque_data = _DATA in self.top and self.inner is None
+
+    def envelope(self, window: Window) -> tuple[dict[str, Column], Column]:
+        """The envelope, and whether it is vouched for."""
+        found: dict[str, Column] = {}
+        tests: list[Column] = []
+        for name, declared in ENVELOPE.items():
+            column, ok = self._typed(self._top("typeversion" if name == "version" else name), declared)
+            found[name] = column
+            tests.append(ok)
+        tests += [found[name].isNotNull() & (found[name] != "") for name in ("id", "source", "type")]
+        tests += [found["time"].between(F.lit(window.earliest), F.lit(window.latest))]
+        tests += [found["mode"].isNull() | found["mode"].isin(*MODES)]
+        tests += [F.coalesce(found[name] != "", F.lit(True)) for name in ("subject", "version")]
+        if self.has_opaque_data:
+            tests.append(quoted(_DATA).isNull())
+        return found, reduce(and_, tests)
+
+    def attributes(self, type: EventType) -> dict[str, Column]:
+        """The attributes of a type, as they stand in the row."""
+        return {name: self._typed(self._attribute(name), one)[0] for name, one in type.attributes.items()}
+
+    def fits(self, type: EventType) -> Column:
+        """Whether the attributes are vouched for."""
+        tests = [F.lit(True)]
+        for name, declared in type.attributes.items():
+            column, ok = self._typed(self._attribute(name), declared)
+            tests.append(ok if declared.optional else ok & column.isNotNull())
+        return reduce(and_, tests)
+
+    def _top(self, name: str) -> tuple[Column, T.DataType] | None:
+        return (quoted(name), self.top[name]) if name in self.top else None
+
+    def _attribute(self, name: str) -> tuple[Column, T.DataType] | None:
+        if self.inner is not None:
+            return (quoted(_DATA).getField(name), self.inner[name]) if name in self.inner else None
+        return None if name in ENVELOPE_COLUMNS or name == _DATA else self._top(name)
+
+    def _typed(self, found: tuple[Column, T.DataType] | None, declared: AttributeType) -> tuple[Column, Column]:
+        """A column in the type that its kind has, and whether its value is vouched for."""
+        wanted = spark_type(declared)
+        if found is None:
+            return F.lit(None).cast(wanted), F.lit(True)
+        column, kind = found
+        if declared.kind in (Kind.STRUCT, Kind.POINT) and isinstance(kind, T.StructType):
+            return self._nested(column, kind, declared)
+        if isinstance(kind, T.TimestampNTZType) and declared.kind is Kind.TIMESTAMP:
+            return column.cast(wanted), F.lit(True)
+        is_same = kind == wanted and declared.kind not in (Kind.DURATION, Kind.LIST, Kind.STRUCT, Kind.POINT)
+        if is_same or (kind.simpleString(), wanted.simpleString()) in _WIDER:
+            value = column if is_same else column.cast(wanted)
+            return value, _is_finite(value) if declared.kind is Kind.FLOAT else F.lit(True)
+        return F.lit(None).cast(wanted), column.isNull()
+
+    def _nested(self, column: Column, kind: T.StructType, declared: AttributeType) -> tuple[Column, Column]:
+        """A struct or a point, part by part."""
+        present = {field.name: field.dataType for field in kind}
+        parts, tests = [], [F.lit(True)]
+        for name, inner in (declared.attributes if declared.kind is Kind.STRUCT else _POINT).items():
+            found = (column.getField(name), present[name]) if name in present else None
+            value, ok = self._typed(found, inner)
+            parts.append(value.alias(name))
+            tests.append(ok if inner.optional else ok & value.isNotNull())
+        return F.when(column.isNotNull(), F.struct(*parts)), column.isNull() | reduce(and_, tests)
+
+
+_POINT = {name: AttributeType(Kind.FLOAT) for name in ("x", "y")}
+
+
+def _is_finite(column: Column) -> Column:
+    return F.coalesce(F.abs(column) <= MAX_FLOAT, F.lit(True))
+
+
+class RowTable:
+    """A table of rows, seen as events of these types."""
+
+    def __init__(self, rows: DataFrame, work: Work, window: Window) -> None:
+        self.rows, self.work, self.window = rows, work, window
+        self._reader = _Reader(rows.schema)
+        self.envelope, is_fine = self._reader.envelope(window)
+        fits = F.lit(False)
+        for one in work.types:
+            fits = F.when(self._is(one.qualified_name), self._reader.fits(one)).otherwise(fits)
+        self.vouched = F.coalesce(is_fine & fits, F.lit(False))
+        """Whether a row surely is an event that fits its type; never null."""
+
+    def hits_by_columns(self) -> DataFrame:
+        """The hits, by Spark columns alone."""
+        tests = [(name, test) for name, found in self.work.ways.tests.items() for test in found]
+        # Over the columns as they stand there: a struct would be put together for each look at it.
+        wanted = reduce(or_, [self._is(name) & self._holds(name, test) for name, test in tests], F.lit(False))
+        pairs = [F.when(self._is(name) & self._holds(name, test), _pair(test)) for name, test in tests]
+        found = F.array_compact(F.array(*pairs)) if pairs else F.lit(None)
+        return self._as_hits(self.rows.filter(~self.vouched | wanted), found)
+
+    def hits_by_kernel(self, shared: Broadcast[Work]) -> DataFrame:
+        """The hits, by the index in the workers; only what the profiles look at crosses."""
+        found = [self._kernel(name, shared) for name in self.work.ways.tests]
+        together = F.coalesce(*found) if found else F.lit(None).cast(FOUND_TYPE)
+        rows = self.rows.withColumn(_FOUND, together)
+        return self._as_hits(rows.filter(~self.vouched | (F.size(_FOUND) > 0)), F.col(_FOUND))
+
+    def doubtful_hits(self, shared: Broadcast[Work]) -> DataFrame:
+        """The hits among the rows that are not vouched for, decoded as the in-process reader does."""
+        worker = RowWorker(shared, self.window, limits())
+        return self.rows.filter(~self.vouched).mapInArrow(worker.batches, hits_schema(self.work.types))
+
+    def _is(self, name: str) -> Column:
+        return self.envelope["type"] == name
+
+    def _columns(self, name: str) -> TypedColumns:
+        type = self.work.matchers[name].type
+        return TypedColumns(type, self._reader.attributes(type), self.envelope)
+
+    def _holds(self, name: str, test: Test) -> Column:
+        return compile_filter(test.condition, self._columns(name))
+
+    def _as_hits(self, rows: DataFrame, found: Column) -> DataFrame:
+        """The columns of hits; of a row that is not vouched for only that it is doubtful."""
+        columns: dict[str, Column] = dict(self.envelope)
+        for one in self.work.types:
+            parts = [part.alias(name) for name, part in self._reader.attributes(one).items()]
+            columns[one.qualified_name] = F.when(self._is(one.qualified_name), F.struct(*parts))
+        columns["found"] = found
+        told = {name: F.when(self.vouched, column) for name, column in columns.items()}
+        told["doubtful"] = F.when(~self.vouched, F.lit(1))
+        schema = hits_schema(self.work.types)
+        return rows.select(*(told.get(one.name, F.lit(None)).cast(one.dataType).alias(one.name) for one in schema))
+
+    def _kernel(self, name: str, shared: Broadcast[Work]) -> Column:
+        paths = sorted({path for test in self.work.ways.tests[name] for path in attributes(test.condition)})
+        columns = [self._columns(name).column(path) for path in paths]
+        kernel = _Kernel(name, tuple(".".join(path) for path in paths), shared, limits())
+        is_own = self.vouched & self._is(name)
+        found: Column = arrow_udf(kernel.match, FOUND_TYPE, ArrowUDFType.SCALAR)(is_own, *columns)
+        return found
+
+
+_FOUND = "comity found"
+"""A column that no file has."""
+
+
+def _pair(test: Test) -> Column:
+    return F.struct(F.lit(test.profile).cast("string").alias("profile"), F.lit(test.way).alias("way"))
+
+
+@dataclass(slots=True)
+class _Kernel:
+    """The worker's side."""
+
+    name: str
+    paths: tuple[str, ...]
+    shared: Broadcast[Work]
+    bounds: Limits
+
+    def match(self, is_own: pa.Array, *columns: pa.Array) -> pa.Array:
+        """For each row the profiles and ways, null for rows of other types."""
+        with limited(**asdict(self.bounds)):
+            rows = pa.RecordBatch.from_arrays([is_own, *columns], names=["", *self.paths])
+            matches = self.shared.value.matchers[self.name].match_batch(rows)
+            found = found_pairs(self.shared.value.ways.tests[self.name], matches.offsets, matches.ids)
+            return found if is_own.true_count == len(is_own) else pc.if_else(is_own, found, None)

@@ -1,0 +1,278 @@
+"""The worker's side of a run: from lines to hits, in one crossing into Python.
+
+A batch of lines is decoded, checked and matched in one go, and only what somebody wants, what is rejected and a count
+go back. Large batches are scanned as columns and matched by the index; a line that the scanner does not vouch for, and
+every line of a small batch, goes through the decoder and the tests one by one, with the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from comity.event.csvlines import Header, decode_row
+from comity.event.event import Event
+from comity.event.jsonlines import Rejected, TypeLookup, decode
+from comity.event.parquet import batch_lines
+from comity.event.types import ENVELOPE, EventType
+from comity.event.window import Window
+from comity.limits import Limits, limited, limits
+from comity.match.typed import TypedMatcher
+from comity.pipeline.deliver import hits_schema
+from comity.pipeline.wrap import cut_lines, decode_line, plain_path, rejected_fields, struct_converter, type_lookup
+from comity.plan.stages import Plan
+from comity.plan.ways import Test, Ways, ways_of
+
+if TYPE_CHECKING:
+    from comity.event.scan import LineScanner, Scanned
+    from comity.match.channels import Ints
+    from comity.match.index import Matches
+
+Headers = Mapping[str | None, tuple[bytes, Header]]
+"""By file: its first line, and what that says about the columns."""
+
+SCANNED = 2_048
+"""Lines in a batch from which on columns pay for the second that their kernels take to load."""
+
+
+def hits_in_lines(
+    lines: DataFrame, work: Work, window: Window, shared: HasValue, headers: Headers | None = None
+) -> DataFrame:
+    """The hits among lines of text: a column `value`, and maybe `file`; `headers` are those of CSV files, by file."""
+    worker = LineWorker(shared, window, limits(), headers or {})
+    return cut_lines(lines, limits()).mapInArrow(worker.batches, hits_schema(work.types))
+
+
+@dataclass(slots=True)
+class Work:
+    """What the workers must know of a plan, the same for every batch; what they prepare stays with them."""
+
+    types: tuple[EventType, ...]
+    ways: Ways
+    matchers: dict[str, TypedMatcher]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Work:
+        """The work of a plan."""
+        ways = ways_of(plan)
+        by_name = {one.qualified_name: one for one in plan.types}
+        matchers = {
+            name: TypedMatcher(by_name[name], [test.condition for test in tests]) for name, tests in ways.tests.items()
+        }
+        return cls(plan.types, ways, matchers)
+
+
+class HasValue(Protocol):
+    """A broadcast, or anything else that holds the work."""
+
+    @property
+    def value(self) -> Work: ...
+
+
+@dataclass(slots=True)
+class Worker:
+    """Decodes and matches."""
+
+    shared: HasValue
+    window: Window
+    bounds: Limits
+    _lookup: TypeLookup | None = field(default=None, init=False)
+
+    @property
+    def work(self) -> Work:
+        return self.shared.value
+
+    def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The hits of each batch."""
+        schema = to_arrow_schema(hits_schema(self.work.types), timezone="UTC")
+        self._lookup = type_lookup(self.work.types)
+        with limited(**asdict(self.bounds)):
+            for batch in batches:
+                yield from self.batch(batch, schema)
+
+    def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The hits of one batch."""
+        raise NotImplementedError
+
+    def take_record(self, found: Event | Rejected, rows: _Rows) -> None:
+        """Adds the row of a record, if it is worth one."""
+        checked = self.window.check(found)
+        if isinstance(checked, Rejected):
+            rows.reject(checked)
+            return
+        matcher = self.work.matchers.get(checked.type)
+        hits = matcher.match_one(checked) if matcher else []
+        if hits:
+            tests = self.work.ways.tests[checked.type]
+            rows.add(checked, [(tests[hit].profile, tests[hit].way) for hit in hits])
+
+
+class RowWorker(Worker):
+    """Takes rows as the in-process reader of Parquet does."""
+
+    def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        rows = _Rows(self.work.types, schema)
+        for line in batch_lines(batch, 1, ""):
+            found = line if isinstance(line, Rejected) else decode(line, self._lookup, require_time=True)
+            if isinstance(found, Rejected):
+                found = replace(found, line_number=None, source_file=None)
+            self.take_record(found, rows)
+        rows.count(batch.num_rows)
+        yield rows.batch()
+
+
+@dataclass(slots=True)
+class LineWorker(Worker):
+    """Takes lines of JSON or CSV."""
+
+    headers: Headers = field(default_factory=dict)
+    scanned: int = SCANNED
+    _scanner: LineScanner | None = field(default=None, init=False)
+
+    def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        rows = _Rows(self.work.types, schema)
+        counted = 0
+        if self._can_scan(batch):
+            scanned = self._scan(batch)
+            for events, hits in self._groups(scanned, schema):
+                counted += events
+                if hits is not None:
+                    yield hits
+            batch = batch.take(pa.array(scanned.doubtful))
+        for line, size, file in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            if line and not line.isspace():
+                counted += self._take(line, size, file, rows)
+        rows.count(counted)
+        yield rows.batch()
+
+    # One by one
+
+    def _take(self, line: bytes, size: int, file: str | None, rows: _Rows) -> int:
+        """Adds the row of a line, if it is worth one; gives how many records it is."""
+        found = self._decode(line, size, file)
+        if found is None:
+            return 0
+        self.take_record(found, rows)
+        return 1
+
+    def _decode(self, line: bytes, size: int, file: str | None) -> Event | Rejected | None:
+        path = plain_path(file)
+        if path not in self.headers:
+            return decode_line(line, size, file, self._lookup, self.bounds, require_time=True)
+        first, header = self.headers[path]
+        row = line.removesuffix(b"\r")
+        if row == first:
+            return None
+        return decode_row(row, header, self._lookup, require_time=True, source_file=path)
+
+    # As columns
+
+    def _can_scan(self, batch: pa.RecordBatch) -> bool:
+        """Whether it pays, and every line is whole: a line that was cut could pass for one that was not."""
+        if batch.num_rows < self.scanned or self.headers:
+            return False
+        longest = pc.max(batch.column(1)).as_py()
+        return bool(longest <= self.bounds.max_record_bytes)
+
+    def _scan(self, batch: pa.RecordBatch) -> Scanned:
+        if self._scanner is None:
+            # Its kernels are compiled code that takes a second to load, and small batches do without it.
+            from comity.event.scan import LineScanner
+
+            earliest, latest = (_microseconds(moment) for moment in (self.window.earliest, self.window.latest))
+            self._scanner = LineScanner(self.work.types, require_time=True, earliest_us=earliest, latest_us=latest)
+        return self._scanner.scan(batch.column(0))
+
+    def _groups(self, scanned: Scanned, schema: pa.Schema) -> Iterator[tuple[int, pa.RecordBatch | None]]:
+        """For each type: how many events, and the hits among them."""
+        for type, _, batch in scanned.groups:
+            matcher = self.work.matchers.get(type.qualified_name)
+            if matcher is None:
+                yield batch.num_rows, None
+                continue
+            matches = matcher.match_batch(batch)
+            hit = np.flatnonzero(np.diff(matches.offsets))
+            yield batch.num_rows, self._hit_rows(type, batch.take(pa.array(hit)), matches, hit, schema)
+
+    def _hit_rows(
+        self, type: EventType, batch: pa.RecordBatch, matches: Matches, hit: npt.NDArray[np.int64], schema: pa.Schema
+    ) -> pa.RecordBatch:
+        tests = self.work.ways.tests[type.qualified_name]
+        # Events without a hit have no ids, so the ids are those of the hits, in order.
+        offsets = np.append(matches.offsets[hit], matches.offsets[-1])
+        return _assemble(schema, type, batch, found_pairs(tests, offsets, matches.ids))
+
+
+def found_pairs(tests: Sequence[Test], offsets: npt.NDArray[np.int64], ids: Ints) -> pa.Array:
+    """For each event the profiles that want it, and their ways."""
+    profiles = pa.array([test.profile for test in tests], pa.string())
+    ways = pa.array([test.way for test in tests], pa.int32())
+    taken = pa.array(ids)
+    pairs = pa.StructArray.from_arrays([profiles.take(taken), ways.take(taken)], names=["profile", "way"])
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pairs)
+
+
+def _assemble(schema: pa.Schema, type: EventType, batch: pa.RecordBatch, found: pa.Array) -> pa.RecordBatch:
+    """A batch of hits from scanned columns."""
+
+    def column(field: pa.Field) -> pa.Array:
+        if field.name == "found":
+            return found.cast(field.type)
+        if field.name in ENVELOPE:
+            return batch.column(f"event.{field.name}").cast(field.type)
+        if field.name == type.qualified_name:
+            return _struct(batch, field.type, "")
+        return pa.nulls(batch.num_rows, field.type)
+
+    return pa.RecordBatch.from_arrays([column(field) for field in schema], schema=schema)
+
+
+def _struct(batch: pa.RecordBatch, kind: pa.StructType, prefix: str) -> pa.Array:
+    fields = [kind.field(at) for at in range(kind.num_fields)]
+    columns = [_attribute(batch, prefix + field.name, field.type) for field in fields]
+    if not fields:
+        return pa.array([{}] * batch.num_rows, kind)
+    return pa.StructArray.from_arrays(columns, fields=fields)
+
+
+def _attribute(batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:
+    return batch.column(name).cast(kind) if name in batch.schema.names else pa.nulls(batch.num_rows, kind)
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+class _Rows:
+    """Rows that are put together one by one."""
+
+    def __init__(self, types: Sequence[EventType], schema: pa.Schema) -> None:
+        self.schema = schema
+        self._converters = {one.qualified_name: struct_converter(one.attributes) for one in types}
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, event: Event, found: list[tuple[str | None, int]]) -> None:
+        """An event, and who wants it."""
+        row = {name: getattr(event, name) for name in ENVELOPE}
+        row[event.type] = self._converters[event.type](event.data)
+        row["found"] = [{"profile": profile, "way": way} for profile, way in found]
+        self._rows.append(row)
+
+    def reject(self, record: Rejected) -> None:
+        self._rows.append({"rejected": rejected_fields(record)})
+
+    def count(self, records: int) -> None:
+        self._rows.append({"counted": records})
+
+    def batch(self) -> pa.RecordBatch:
+        columns = [pa.array([row.get(field.name) for row in self._rows], field.type) for field in self.schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -1,0 +1,99 @@
+"""What the sources of a plan are asked for, each in its own language, and what is left to do here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from comity.connect.registry import connector
+from comity.connect.specs import SourceSpec
+from comity.event.types import EventType
+from comity.expression.tree import Attribute, Expression, Literal, is_truth, walk
+from comity.language.ask import Ask, Part, Want, asked_of_source
+from comity.language.language import Language
+from comity.language.languages import language
+from comity.language.reasons import MEANINGS, Reason
+from comity.plan.stages import Delivery, Plan, Route
+
+LanguageOf = Callable[[SourceSpec | None], Language]
+"""The language of a source; of None, that of the event files that a run is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAsk:
+    """What one source is asked for of the events of one type."""
+
+    source: SourceSpec | None
+    """None for the event files that a run is given."""
+    type: EventType
+    language: Language
+    ask: Ask
+    routes: tuple[tuple[Route, tuple[Part, ...]], ...]
+    """The ways that the events go on, each with what is left to do for its deliveries, in their order."""
+
+    @property
+    def name(self) -> str:
+        """The source as people see it."""
+        return "the event files of the run" if self.source is None else f"{self.source.domain}.{self.source.name}"
+
+    @property
+    def kind(self) -> str:
+        return "files" if self.source is None else self.source.kind
+
+
+def language_of(source: SourceSpec | None) -> Language:
+    """The language that the connector of a source understands."""
+    return language("none" if source is None else connector(source.kind, "source").capability.filters)
+
+
+def asks(
+    plan: Plan, sources: Iterable[SourceSpec] = (), *, language_of: LanguageOf = language_of
+) -> tuple[SourceAsk, ...]:
+    """For every source and every type of its events that somebody wants: what it is asked for.
+
+    A domain that names no sources has its events in the files that a run is given.
+    """
+    given = tuple(sources)
+    found: list[SourceAsk] = []
+    for type, routes in _by_type(plan).items():
+        own: list[SourceSpec | None] = [source for source in given if source.domain == type.namespace]
+        found += [_ask(source, type, routes, language_of(source)) for source in own or [None]]
+    return tuple(found)
+
+
+def _by_type(plan: Plan) -> dict[EventType, list[Route]]:
+    routes: dict[str, list[Route]] = {}
+    for route in plan.routes:
+        routes.setdefault(route.source.qualified_name, []).append(route)
+    return {some[0].source: some for some in routes.values()}
+
+
+def _ask(source: SourceSpec | None, type: EventType, routes: Sequence[Route], asked_in: Language) -> SourceAsk:
+    deliveries = [(route, delivery) for route in routes for delivery in route.deliveries]
+    wants = [Want(delivery.profile, delivery.wanted) for _, delivery in deliveries]
+    found = asked_of_source(wants, asked_in, type=type)
+    parts = iter(_through_mapping(route, one, part) for (route, one), part in zip(deliveries, found.parts, strict=True))
+    by_route = tuple((route, tuple(next(parts) for _ in route.deliveries)) for route in routes)
+    return SourceAsk(source, type, asked_in, found, by_route)
+
+
+_COMPUTED = frozenset({"no-arithmetic", "function-not-supported", "attribute-against-attribute"})
+
+
+def _through_mapping(route: Route, delivery: Delivery, part: Part) -> Part:
+    """Where a profile compares plain attributes and the language lacks arithmetic all the same, it is the mapping's."""
+    if route.mediate is None or _computes(delivery.condition):
+        return part
+    return replace(part, reasons=tuple(_blamed(part.reasons)))
+
+
+def _blamed(reasons: tuple[Reason, ...]) -> Iterator[Reason]:
+    for one in reasons:
+        if one.code in _COMPUTED:
+            yield Reason("over-mapping", one.clause, f"{MEANINGS['over-mapping']} {one.explanation}")
+        else:
+            yield one
+
+
+def _computes(condition: Expression) -> bool:
+    return any(not is_truth(node) and not isinstance(node, Attribute | Literal) for node in walk(condition))
