@@ -165,13 +165,14 @@ def _cross(rows: DataFrame) -> DataFrame:
         return pa.nulls(len(columns[0]), pa.bool_())
 
     wanted = [F.col(f"data.{name}") for name in ("machine", "temperature", "load", "pressure")]
-    crossed = rows.withColumn("crossed", arrow_udf(nothing, "boolean", ArrowUDFType.SCALAR)(*wanted))
-    return crossed.filter(F.col("crossed").isNull()).drop("crossed")
+    return rows.withColumn("crossed", arrow_udf(nothing, "boolean", ArrowUDFType.SCALAR)(*wanted))
 
 
 def _write_floor(rows: DataFrame, out: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
-    kept = rows.filter(F.pmod(F.hash("id"), F.lit(100)) == 0)
+    chosen = F.pmod(F.hash("id"), F.lit(100)) == 0
+    # What comes out of the crossing must be looked at, or Spark would choose the rows before they cross.
+    kept = rows.filter(F.coalesce("crossed", chosen) if "crossed" in rows.columns else chosen)
     line = F.to_json(F.struct("id", "source", "type", F.col("time").cast("string").alias("time"), "data"))
     kept.select(F.lit("office").alias("to"), line.alias("line")).write.partitionBy("to").text(str(out))
 
@@ -200,10 +201,11 @@ def _shares(spark: SparkSession, form: str, files: list[str], plan: Plan) -> dic
         steps["read lines"] = tables.lines
         steps["decode and match"] = prepared.hits(tables, window)
     else:
-        steps["read rows"] = tables.rows[0]
-        steps["check"] = tables.rows[0].filter(RowTable(tables.rows[0], prepared.work, window).vouched)
+        rows, facts = tables.rows[0]
+        steps["read rows"] = rows
+        steps["check"] = rows.filter(RowTable(rows, prepared.work, window, facts).vouched)
         steps["match"] = prepared.hits(tables, window)
-    steps["mediate, observe, make lines"] = deliver(prepared.hits(tables, window), prepared.work.ways)
+    steps["mediate, observe, make lines"] = deliver(prepared.hits(tables, window), prepared.outcome)
     seconds: dict[str, float] = {}
     for name, table in steps.items():
         seconds[name] = min(_noop(table) for _ in range(2))

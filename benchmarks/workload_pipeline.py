@@ -151,6 +151,7 @@ def write_events(spark: SparkSession, rows: int, folder: Path) -> tuple[list[str
     """The files of Parquet, and those of JSON Lines, made if they are not there yet."""
     tables, lines = folder / f"events-{rows}.parquet", folder / f"events-{rows}.jsonl"
     if not (tables / "_SUCCESS").exists():
+        spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         events(spark, rows).write.mode("overwrite").parquet(str(tables))
     if not (lines / "_SUCCESS").exists():
         time = F.date_format("time", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'").alias("time")

@@ -153,6 +153,7 @@ def test_a_stream_gives_what_the_engine_gives_though_a_worker_is_killed(
             assert process.stdout is not None
             assert '"batch"' in process.stdout.readline()
             cluster.kill_worker(0)
+            assert process.poll() is None
             assert_done(process)
         assert executors(cluster) == [1, 1]
         assert session_members(cluster.workers[1].process.pid)

@@ -7,7 +7,10 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, Queue
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,14 +32,15 @@ EXAMPLE = "Example:  comity demo --engine local"
 
 def demo(
     context: typer.Context,
-    engine: Annotated[Engine, typer.Option(help="Spark, or this process.")] = Engine.SPARK,
+    engine: Annotated[Engine, typer.Option(help="Spark, as a stream, or this process.")] = Engine.SPARK,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the results in this folder.", show_default=False)
     ] = None,
 ) -> None:
     """Run the Active City: two houses, one contract, a fire station.
 
-    Shows what each house sent in its own terms, and what the fire station received in its own.
+    The houses send events in their own terms, the fire station receives in its own what it asked for, and a stream on
+    Spark is between them. At the end it shows what runs where for one profile.
     """
     from comity.connect.folder import prepare_folder
     from comity.federation import load
@@ -49,11 +53,13 @@ def demo(
     try:
         prepare_folder(results, overwrite=True)
         shown = console()
-        _tell_what_was_sent(shown, federation, example)
+        shown.print("The Active City\n", style="bold")
         _tell_what_was_asked(shown, federation)
         started = time.monotonic()
-        where = _deliver(federation, plan, example / "events", results, engine, context.ensure_object(Session))
-        _tell_what_arrived(shown, federation, plan, results)
+        story = _Story(shown, federation, plan, example, results)
+        where = story.in_process() if engine is Engine.LOCAL else story.on_spark(context.ensure_object(Session))
+        _tell_rejected(shown, results)
+        _tell_explained(shown, plan, federation)
         shown.print(f"\nThis ran on {where} in {time.monotonic() - started:.1f} s.", style="dim")
         next_step = f"Results: {out}" if out else "What now?  comity run --help,  docs/tutorial/active-city.md"
         shown.print(next_step, style="dim")
@@ -69,46 +75,111 @@ def example_folder() -> Path:
     return inside if inside.is_dir() else beside
 
 
-def _deliver(federation: Federation, plan: Plan, events: Path, results: Path, engine: Engine, session: Session) -> str:
-    """Run the plan; gives the name of what ran it."""
-    if engine is Engine.LOCAL:
+@dataclass(slots=True)
+class _Story:
+    """Sends the example's events, a few at a time, and tells what arrives."""
+
+    shown: Console
+    federation: Federation
+    plan: Plan
+    example: Path
+    results: Path
+    _told: int = 0
+
+    def on_spark(self, session: Session) -> str:
+        """As a stream; gives the name of what ran it."""
+        from comity.federation.watch import WatchedFederation
+        from comity.pipeline.stream import StreamRun
+
+        spark = start_spark(session, files=[])
+        done: Queue[int] = Queue()
+        stream = StreamRun(WatchedFederation(self.example), self.results, lambda number, _: done.put(number))
+        with tempfile.TemporaryDirectory(prefix="comity-demo-events-") as folder:
+            query = stream.start(spark, [Path(folder)], trigger_s=0, until_empty=False, files_per_batch=100)
+            try:
+                for number, wave in enumerate(self._waves()):
+                    self._send(wave, Path(folder), number)
+                    with console(stderr=True).status("delivering"):
+                        _wait_for(done, query)
+                    self._tell_what_arrived()
+            finally:
+                query.stop()
+                stream.close()
+        return f"Spark {spark.version} ({spark.sparkContext.master}), as a stream"
+
+    def in_process(self) -> str:
+        """All at once; gives the name of what ran it."""
         from comity.engine import run_into_folder
         from comity.event.files import read_events
 
-        run_into_folder(plan, read_events(events, federation.find_type, require_time=True), results)
+        for wave in self._waves():
+            self._tell_what_was_sent(wave)
+        events = read_events(self.example / "events", self.federation.find_type, require_time=True)
+        run_into_folder(self.plan, events, self.results)
+        self._tell_what_arrived()
         return "the in-process engine"
-    from comity.event.files import event_files
-    from comity.pipeline.run import run_on_spark
 
-    files = [str(file) for file in event_files(events)]
-    spark = start_spark(session, files=files)
-    with console(stderr=True).status("delivering"):
-        run_on_spark(plan, files, results, spark)
-    return f"Spark {spark.version} ({spark.sparkContext.master})"
+    def _waves(self) -> Iterator[dict[str, list[str]]]:
+        """The events by house, a few lines of each at a time."""
+        files = sorted((self.example / "events").glob("*.jsonl"))
+        lines = {file.stem: file.read_text(encoding="utf-8").splitlines() for file in files}
+        for first in range(0, max(map(len, lines.values())), _WAVE):
+            wave = {house: own[first : first + _WAVE] for house, own in lines.items()}
+            yield {house: own for house, own in wave.items() if own}
+
+    def _send(self, wave: dict[str, list[str]], folder: Path, number: int) -> None:
+        self._tell_what_was_sent(wave)
+        partial = folder / f".{number}"  # a file appears when it is complete
+        partial.write_text("".join(f"{line}\n" for own in wave.values() for line in own), encoding="utf-8")
+        partial.rename(folder / f"{number}.jsonl")
+
+    def _tell_what_was_sent(self, wave: dict[str, list[str]]) -> None:
+        for house, lines in wave.items():
+            self.shown.print(f"\n{house} sends, in its own types and units:", style="bold cyan")
+            for record in map(_record, lines):
+                self.shown.print(f"  {_told(record, self.federation.find_type(record.get('type', '')))}")
+
+    def _tell_what_arrived(self) -> None:
+        """What is new since the last time."""
+        for subscriber in self.plan.subscribers:
+            files = sorted((self.results / subscriber).glob("*.jsonl"))
+            received = [record for file in files for record in _lines(file)]
+            fresh, self._told = received[self._told :], len(received)
+            self.shown.print(f"\n{subscriber} receives, in its own types and units:", style="bold green")
+            for record in sorted(fresh, key=lambda one: (one["time"], one["profile"])):
+                told = _told(record, self.federation.find_type(record["type"]))
+                self.shown.print(f"  {record['profile']:<14} {told}")
+            if not fresh:
+                self.shown.print("  nothing new: it has had that event, and the other records are no events")
 
 
-def _tell_what_was_sent(shown: Console, federation: Federation, example: Path) -> None:
-    shown.print("The Active City\n", style="bold")
-    for file in sorted((example / "events").glob("*.jsonl")):
-        shown.print(f"{file.stem} sent, in its own types and units:", style="bold cyan")
-        for record in _lines(file):
-            shown.print(f"  {_told(record, federation.find_type(record.get('type', '')))}")
+_WAVE = 3
+"""Events that a house sends at a time."""
+
+
+def _wait_for(done: Queue[int], query: Any) -> None:
+    """Wait for the next batch, or for what ended the stream."""
+    from comity.pipeline.failure import spark_failures
+
+    while True:
+        with suppress(Empty):
+            done.get(timeout=0.5)
+            return
+        with spark_failures():
+            if not query.isActive:
+                query.awaitTermination()
+                return
 
 
 def _tell_what_was_asked(shown: Console, federation: Federation) -> None:
     for contract in federation.contracts.values():
         members, observers = ", ".join(contract.members), ", ".join(contract.observers)
-        shown.print(f"\nThe contract `{contract.name}` joins {members}; {observers} observes it.", style="bold")
+        shown.print(f"The contract `{contract.name}` joins {members}; {observers} observes it.", style="bold")
     for profile in federation.profiles.values():
         shown.print(f"  {profile.domain} wants {profile.name}: {profile.type.name} where {profile.text}")
 
 
-def _tell_what_arrived(shown: Console, federation: Federation, plan: Plan, results: Path) -> None:
-    for subscriber in plan.subscribers:
-        shown.print(f"\n{subscriber} received, in its own types and units:", style="bold green")
-        received = [record for file in sorted((results / subscriber).glob("*.jsonl")) for record in _lines(file)]
-        for record in sorted(received, key=lambda one: (one["time"], one["profile"])):
-            shown.print(f"  {record['profile']:<14} {_told(record, federation.find_type(record['type']))}")
+def _tell_rejected(shown: Console, results: Path) -> None:
     shown.print("\nNothing is lost silently. Rejected, with the reason:", style="bold yellow")
     for file in sorted((results / "rejected").glob("*.jsonl")):
         for record in _lines(file):
@@ -116,12 +187,24 @@ def _tell_what_arrived(shown: Console, federation: Federation, plan: Plan, resul
             shown.print(f"  {reasons}: {record['raw'][:60]}…")
 
 
+def _tell_explained(shown: Console, plan: Plan, federation: Federation) -> None:
+    from comity.cli.explain import print_tree
+    from comity.plan.explain import explain
+
+    name = next(iter(federation.profiles))
+    shown.print(f"\nWhat runs where for {name} (comity explain --profile {name}):", style="bold")
+    print_tree(shown, explain(plan, name, sources=federation.sources, sinks=federation.sinks).as_tree())
+
+
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    for line in file.read_text(encoding="utf-8").splitlines():
-        try:
-            yield json.loads(line)
-        except ValueError:
-            yield {"raw": line}
+    yield from map(_record, file.read_text(encoding="utf-8").splitlines())
+
+
+def _record(line: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        return {"raw": line}
 
 
 def _told(record: dict[str, Any], type: EventType | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ class RunRequest:
     sources: EventSources
     out: Path
     master: str | None
+    spark_config: Mapping[str, str]
     results: Results
     print_lines: bool
     format: Format

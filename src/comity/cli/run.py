@@ -16,7 +16,7 @@ from comity.cli.metrics import LOOPBACK, MetricsFileOption, MetricsHostOption, M
 from comity.cli.output import console, write_json
 from comity.cli.request import RunRequest, log_summary, sent
 from comity.cli.session import Format, FormatOption, Session
-from comity.cli.spark import spark_progress, start_spark
+from comity.cli.spark import SparkConfigOption, read_spark_config, spark_progress, start_spark
 from comity.cli.stream import StreamPace, run_stream
 from comity.connect.folder import Results, prepare_folder
 from comity.errors import Misuse
@@ -55,6 +55,7 @@ def run(
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark master; default: this machine.", show_default=False)
     ] = None,
+    spark_config: SparkConfigOption = None,
     results: Annotated[Results, typer.Option(help="The form of the results.")] = Results.JSONL,
     since: Annotated[
         str | None, typer.Option("--from", metavar="TIME", help="Only events from this time on.", show_default=False)
@@ -96,6 +97,7 @@ def run(
         event_sources(found, federation, events),
         out.resolve(),
         master,
+        read_spark_config(spark_config),
         results,
         print_lines,
         format,
@@ -161,7 +163,7 @@ def _in_process(federation: Federation, plan: Plan, files: list[str], out: Path,
 def _on_spark(plan: Plan, files: list[str], request: RunRequest) -> Summary:
     from comity.pipeline.run import run_on_spark
 
-    spark = start_spark(request.session, request.master, files=files)
+    spark = start_spark(request.session, request.master, files=files, config=request.spark_config)
     with spark_progress(spark, files, request.format):
         return run_on_spark(plan, files, request.out, spark, results=request.results)
 

@@ -111,7 +111,7 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -
     with ExitStack() as stack:
         outbox = stack.enter_context(request.sending())
         landed = stack.enter_context(_landing(request))
-        spark = start_spark(request.session, request.master)
+        spark = start_spark(request.session, request.master, config=request.spark_config)
         figures = StreamFigures(request, stack.enter_context(StreamLine("stream", format=request.format)))
 
         def take(number: int, summary: Summary) -> None:

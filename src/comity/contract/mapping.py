@@ -23,6 +23,7 @@ from comity.expression.tree import (
     Attribute,
     Call,
     Compare,
+    Conditional,
     Exists,
     Expression,
     IsType,
@@ -170,7 +171,9 @@ def _inside(made_from: Expression, rest: Path) -> Expression:
         case Attribute(path), _:
             return Attribute(path + rest)
         case Call("point", (x, y)), (coordinate,):
-            return Call("float", (x if coordinate == "x" else y,))
+            own, other = (x, y) if coordinate == "x" else (y, x)
+            # Without the other coordinate there is no point at all.
+            return Conditional(_present(other), Call("float", (own,)), MISSING)
         case Literal(Point() as point), (coordinate,):
             return Literal(getattr(point, coordinate))
     raise Misuse(

@@ -12,6 +12,9 @@ from comity.event.times import format_timestamp
 from comity.event.validate import Fault
 from comity.limits import limits
 
+_HOUR = timedelta(hours=1)
+_DAYS_OF_ALL_YEARS = datetime.max.toordinal()
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -27,9 +30,11 @@ class Window:
 
     @classmethod
     def around(cls, now: datetime) -> Window:
-        """What the limits `max_age_days` and `max_future_s` allow."""
+        """What the limits `max_age_days` and `max_future_s` allow, in whole hours, so that runs have it in common."""
+        now = now.replace(minute=0, second=0, microsecond=0)
         bounds = limits()
-        age, ahead = timedelta(days=bounds.max_age_days), timedelta(seconds=bounds.max_future_s)
+        age = timedelta(days=min(bounds.max_age_days, _DAYS_OF_ALL_YEARS))
+        ahead = timedelta(seconds=bounds.max_future_s) + _HOUR
         first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
         return cls(now - age if now - first > age else first, now + ahead if last - now > ahead else last)
 

@@ -9,8 +9,9 @@ be decoded.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -44,41 +45,52 @@ def hits_schema(types: Sequence[EventType]) -> T.StructType:
     )
 
 
-def deliver(hits: DataFrame, ways: Ways) -> DataFrame:
-    """A row for each notification and each rejected record: `to`, `profile`, `key`, `day`, `line`.
+def observe_hits(hits: DataFrame, into: Observation, late_before: datetime | None = None) -> DataFrame:
+    """The hits, counted as they pass: `counted`, `doubtful`, `matched` events, `late` ones, and the `newest` time.
 
-    Rows that only count stay, with `to` null, so that they can be observed before they are dropped; `matched` is 1 in
-    one row of each event that some profile wants.
+    It also keeps Spark from making one long function of matching, which every event goes through, and of delivery,
+    which few events reach.
     """
-    rows = hits.select("*", F.posexplode_outer("found").alias("at", "hit"))
+    is_wanted = F.exists("found", lambda pair: pair.getField("profile").isNotNull())
+    is_late = F.lit(False) if late_before is None else F.col("time") < F.lit(late_before)
+    return hits.observe(
+        into,
+        F.coalesce(F.sum("counted"), F.lit(0)).alias("counted"),
+        F.coalesce(F.sum("doubtful"), F.lit(0)).alias("doubtful"),
+        F.count(F.when(is_wanted, True)).alias("matched"),
+        F.count(F.when(is_wanted & is_late, True)).alias("late"),
+        F.max(F.when(is_wanted, F.col("time"))).alias("newest"),
+    )
+
+
+def outcome_of_hit(ways: Ways) -> Column:
+    """What becomes of a hit, on whatever way: `to` and `line`. It is the same for every batch of a plan."""
     profile, way = F.col("hit.profile"), F.col("hit.way")
     outcome = F.when(F.col("rejected").isNotNull(), _outcome(F.lit(REJECTED), _rejected_line()))
     for number, one in enumerate(ways.ways):
         outcome = outcome.when(way == number, _follow(one, profile))
-    is_first = (F.col("at") == 0) & F.exists("found", lambda pair: pair.getField("profile").isNotNull())
-    done = rows.select(
-        outcome.alias("outcome"),
-        profile.alias("profile"),
-        F.to_json(F.array(profile, quoted("source"), quoted("id"))).alias("key"),
-        "time",
-        "counted",
-        "doubtful",
-        F.when(is_first, F.lit(1)).alias("matched"),
-    )
+    return outcome
+
+
+def deliver(hits: DataFrame, outcome: Column) -> DataFrame:
+    """A row for each notification and each rejected record: `to`, `profile`, `key`, `day`, `line`; each once."""
+    worth = hits.filter(F.col("rejected").isNotNull() | (F.size("found") > 0))
+    rows = worth.select("*", F.explode_outer("found").alias("hit"))
+    profile = F.col("hit.profile")
+    key = F.to_json(F.array(profile, quoted("source"), quoted("id")))
+    done = rows.select(outcome.alias("outcome"), profile.alias("profile"), key.alias("key"), "time")
     to = F.col("outcome.to")
     is_told = F.col("profile").isNotNull() & (to != REJECTED)
-    return done.select(
+    told = done.select(
         to.alias("to"),
         F.when(is_told, F.col("profile")).alias("profile"),
-        # Notifications are told apart by profile and event; rejected records are all kept.
-        F.when(is_told, F.col("key")).otherwise(F.uuid()).alias("key"),
+        # Notifications are told apart by profile and event; rejected records are all kept. (A number and no random
+        # key: with one, Spark would compile the stage anew for every batch.)
+        F.when(is_told, F.col("key")).otherwise(F.monotonically_increasing_id().cast("string")).alias("key"),
         F.when(is_told, F.date_format("time", "yyyy-MM-dd")).alias("day"),
         F.col("outcome.line").alias("line"),
-        "time",
-        "counted",
-        "doubtful",
-        "matched",
     )
+    return told.filter(F.col("to").isNotNull()).dropDuplicates(["key"])
 
 
 def _outcome(to: Column, line: Column) -> Column:

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from comity.errors import Misuse, Place
 from comity.event.csvlines import read_header
+from comity.pipeline.facts import Facts, facts_of
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.worker import Headers
 from comity.pipeline.wrap import read_lines
@@ -42,21 +43,32 @@ class Inputs:
             found[_form(file)].append(file)
         return cls(*(tuple(sorted(found[form])) for form in ("lines", "csv", "parquet")))
 
-    def parquet_by_schema(self) -> list[list[str]]:
+    def parquet_groups(self) -> list[ParquetGroup]:
         """The Parquet files, those with the same columns together."""
-        groups: dict[str, list[str]] = {}
+        groups: dict[str, list[tuple[str, parquet.FileMetaData]]] = {}
         for file in self.parquet:
-            groups.setdefault(str(_opened(file).schema_arrow.remove_metadata()), []).append(file)
-        return list(groups.values())
-
-    def parquet_rows(self) -> int:
-        """How many rows the Parquet files have."""
-        return sum(_opened(file).metadata.num_rows for file in self.parquet)
+            found = _footer(file)
+            groups.setdefault(str(found.schema.to_arrow_schema().remove_metadata()), []).append((file, found))
+        return [ParquetGroup.of(group) for group in groups.values()]
 
 
-def _opened(file: str) -> parquet.ParquetFile:
+@dataclass(frozen=True, slots=True)
+class ParquetGroup:
+    """Files with the same columns, what their footers prove, and how many rows they have."""
+
+    files: list[str]
+    facts: Facts
+    rows: int
+
+    @classmethod
+    def of(cls, group: list[tuple[str, parquet.FileMetaData]]) -> ParquetGroup:
+        footers = [footer for _, footer in group]
+        return cls([file for file, _ in group], facts_of(footers), sum(footer.num_rows for footer in footers))
+
+
+def _footer(file: str) -> parquet.FileMetaData:
     try:
-        return parquet.ParquetFile(file)
+        return parquet.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Misuse(f"this is no Parquet file: {reason}", code="broken-parquet", place=Place(file)) from error

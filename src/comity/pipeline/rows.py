@@ -7,6 +7,7 @@ or the reasons.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import reduce
 from operator import and_, or_
@@ -27,8 +28,9 @@ from comity.expression.tree import attributes
 from comity.limits import Limits, limited, limits
 from comity.pipeline.columns import TypedColumns, compile_filter
 from comity.pipeline.deliver import FOUND_TYPE, hits_schema
+from comity.pipeline.facts import NO_FACTS, Facts
 from comity.pipeline.operands import MAX_FLOAT, quoted
-from comity.pipeline.worker import RowWorker, Work, found_pairs
+from comity.pipeline.worker import RowWorker, Work
 from comity.pipeline.wrap import spark_type
 from comity.plan.ways import Test
 
@@ -40,7 +42,8 @@ _WIDER = {("int", "bigint"), ("smallint", "bigint"), ("tinyint", "bigint"), ("fl
 class _Reader:
     """Finds the parts of events in the columns of a table."""
 
-    def __init__(self, schema: T.StructType) -> None:
+    def __init__(self, schema: T.StructType, facts: Facts) -> None:
+        self.facts = facts
         self.top = {field.name: field.dataType for field in schema}
         data = self.top.get(_DATA)
         self.inner = {field.name: field.dataType for field in data} if isinstance(data, T.StructType) else None
@@ -54,8 +57,10 @@ class _Reader:
             column, ok = self._typed(self._top("typeversion" if name == "version" else name), declared)
             found[name] = column
             tests.append(ok)
-        tests += [found[name].isNotNull() & (found[name] != "") for name in ("id", "source", "type")]
-        tests += [found["time"].between(F.lit(window.earliest), F.lit(window.latest))]
+        unsure = [found[name] for name in ("id", "source", "type") if not self.facts.is_never_empty(name)]
+        tests += [column.isNotNull() & (column != "") for column in unsure]
+        if not self.facts.is_within("time", window.earliest, window.latest):
+            tests.append(found["time"].between(F.lit(window.earliest), F.lit(window.latest)))
         tests += [found["mode"].isNull() | found["mode"].isin(*MODES)]
         tests += [F.coalesce(found[name] != "", F.lit(True)) for name in ("subject", "version")]
         if self.has_opaque_data:
@@ -71,8 +76,12 @@ class _Reader:
         tests = [F.lit(True)]
         for name, declared in type.attributes.items():
             column, ok = self._typed(self._attribute(name), declared)
-            tests.append(ok if declared.optional else ok & column.isNotNull())
+            is_there = declared.optional or self._path(name) in self.facts.complete
+            tests.append(ok if is_there else ok & column.isNotNull())
         return reduce(and_, tests)
+
+    def _path(self, name: str) -> str:
+        return name if self.inner is None else f"{_DATA}.{name}"
 
     def _top(self, name: str) -> tuple[Column, T.DataType] | None:
         return (quoted(name), self.top[name]) if name in self.top else None
@@ -120,28 +129,31 @@ def _is_finite(column: Column) -> Column:
 class RowTable:
     """A table of rows, seen as events of these types."""
 
-    def __init__(self, rows: DataFrame, work: Work, window: Window) -> None:
+    def __init__(self, rows: DataFrame, work: Work, window: Window, facts: Facts = NO_FACTS) -> None:
         self.rows, self.work, self.window = rows, work, window
-        self._reader = _Reader(rows.schema)
+        self._reader = _Reader(rows.schema, facts)
+        self._only = facts.constant("type")
         self.envelope, is_fine = self._reader.envelope(window)
         fits = F.lit(False)
-        for one in work.types:
+        for one in self._types():
             fits = F.when(self._is(one.qualified_name), self._reader.fits(one)).otherwise(fits)
         self.vouched = F.coalesce(is_fine & fits, F.lit(False))
         """Whether a row surely is an event that fits its type; never null."""
 
     def hits_by_columns(self) -> DataFrame:
         """The hits, by Spark columns alone."""
-        tests = [(name, test) for name, found in self.work.ways.tests.items() for test in found]
         # Over the columns as they stand there: a struct would be put together for each look at it.
-        wanted = reduce(or_, [self._is(name) & self._holds(name, test) for name, test in tests], F.lit(False))
-        pairs = [F.when(self._is(name) & self._holds(name, test), _pair(test)) for name, test in tests]
-        found = F.array_compact(F.array(*pairs)) if pairs else F.lit(None)
+        tests = [(test, condition) for name in self._tested() for test, condition in self._conditions(name)]
+        wanted = reduce(or_, [condition for _, condition in tests], F.lit(False))
+        # Arrays put together, since the functions that leave nulls out of an array are interpreted.
+        nothing = F.array().cast(FOUND_TYPE)
+        each = [F.when(condition, F.array(_pair(test))).otherwise(nothing) for test, condition in tests]
+        found = F.concat(nothing, *each)
         return self._as_hits(self.rows.filter(~self.vouched | wanted), found)
 
     def hits_by_kernel(self, shared: Broadcast[Work]) -> DataFrame:
         """The hits, by the index in the workers; only what the profiles look at crosses."""
-        found = [self._kernel(name, shared) for name in self.work.ways.tests]
+        found = [self._kernel(name, shared) for name in self._tested()]
         together = F.coalesce(*found) if found else F.lit(None).cast(FOUND_TYPE)
         rows = self.rows.withColumn(_FOUND, together)
         return self._as_hits(rows.filter(~self.vouched | (F.size(_FOUND) > 0)), F.col(_FOUND))
@@ -151,39 +163,52 @@ class RowTable:
         worker = RowWorker(shared, self.window, limits())
         return self.rows.filter(~self.vouched).mapInArrow(worker.batches, hits_schema(self.work.types))
 
+    def _types(self) -> list[EventType]:
+        """The types that rows can have."""
+        return [one for one in self.work.types if self._only in (None, one.qualified_name)]
+
+    def _tested(self) -> list[str]:
+        return [name for name in self.work.ways.tests if self._only in (None, name)]
+
     def _is(self, name: str) -> Column:
-        return self.envelope["type"] == name
+        return F.lit(True) if self._only == name else self.envelope["type"] == name
 
     def _columns(self, name: str) -> TypedColumns:
         type = self.work.matchers[name].type
         return TypedColumns(type, self._reader.attributes(type), self.envelope)
 
-    def _holds(self, name: str, test: Test) -> Column:
-        return compile_filter(test.condition, self._columns(name))
+    def _conditions(self, name: str) -> Iterator[tuple[Test, Column]]:
+        columns, is_own = self._columns(name), self._is(name)
+        for test in self.work.ways.tests[name]:
+            yield test, is_own & compile_filter(test.condition, columns)
 
     def _as_hits(self, rows: DataFrame, found: Column) -> DataFrame:
         """The columns of hits; of a row that is not vouched for only that it is doubtful."""
         columns: dict[str, Column] = dict(self.envelope)
-        for one in self.work.types:
+        for one in self._types():
             parts = [part.alias(name) for name, part in self._reader.attributes(one).items()]
             columns[one.qualified_name] = F.when(self._is(one.qualified_name), F.struct(*parts))
         columns["found"] = found
-        told = {name: F.when(self.vouched, column) for name, column in columns.items()}
-        told["doubtful"] = F.when(~self.vouched, F.lit(1))
+        is_sure = F.col(_VOUCHED)
+        told = {name: F.when(is_sure, column) for name, column in columns.items()}
+        told["doubtful"] = F.when(~is_sure, F.lit(1))
         schema = hits_schema(self.work.types)
-        return rows.select(*(told.get(one.name, F.lit(None)).cast(one.dataType).alias(one.name) for one in schema))
+        return rows.withColumn(_VOUCHED, self.vouched).select(
+            *(told.get(one.name, F.lit(None)).cast(one.dataType).alias(one.name) for one in schema)
+        )
 
     def _kernel(self, name: str, shared: Broadcast[Work]) -> Column:
         paths = sorted({path for test in self.work.ways.tests[name] for path in attributes(test.condition)})
-        columns = [self._columns(name).column(path) for path in paths]
+        own = self._columns(name)
+        columns = [own.column(path) for path in paths]
         kernel = _Kernel(name, tuple(".".join(path) for path in paths), shared, limits())
         is_own = self.vouched & self._is(name)
         found: Column = arrow_udf(kernel.match, FOUND_TYPE, ArrowUDFType.SCALAR)(is_own, *columns)
         return found
 
 
-_FOUND = "comity found"
-"""A column that no file has."""
+_FOUND, _VOUCHED = "comity found", "comity vouched"
+"""Columns that no file has."""
 
 
 def _pair(test: Test) -> Column:
@@ -203,6 +228,7 @@ class _Kernel:
         """For each row the profiles and ways, null for rows of other types."""
         with limited(**asdict(self.bounds)):
             rows = pa.RecordBatch.from_arrays([is_own, *columns], names=["", *self.paths])
-            matches = self.shared.value.matchers[self.name].match_batch(rows)
-            found = found_pairs(self.shared.value.ways.tests[self.name], matches.offsets, matches.ids)
+            work = self.shared.value
+            matches = work.matchers[self.name].match_batch(rows)
+            found = work.found(self.name, matches.offsets, matches.ids)
             return found if is_own.true_count == len(is_own) else pc.if_else(is_own, found, None)

@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 from comity.connect.folder import REJECTED, STAGING, Results, publish
 from comity.event.window import Window
 from comity.limits import limits
-from comity.pipeline.deliver import deliver
+from comity.pipeline.deliver import deliver, observe_hits, outcome_of_hit
+from comity.pipeline.facts import Facts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.read import Inputs, text_lines
 from comity.pipeline.results import count_codes, count_profiles, keys_in, write_results
@@ -49,7 +50,7 @@ def run_on_spark(
     publish(staging, out, [*plan.subscribers, REJECTED], results)
     done = time.monotonic()
     seconds = {"compile": compiled - started, "run": written - compiled, "publish": done - written}
-    return replace(summary, records=summary.records + inputs.parquet_rows(), seconds=seconds)
+    return replace(summary, records=summary.records + tables.row_count, seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,15 @@ class Tables:
 
     lines: DataFrame | None
     headers: Headers
-    rows: tuple[DataFrame, ...]
+    rows: tuple[tuple[DataFrame, Facts], ...]
+    row_count: int = 0
 
     @classmethod
     def of(cls, spark: SparkSession, inputs: Inputs) -> Tables:
         lines, headers = text_lines(spark, inputs)
-        return cls(lines, headers, tuple(spark.read.parquet(*files) for files in inputs.parquet_by_schema()))
+        groups = inputs.parquet_groups()
+        rows = tuple((spark.read.parquet(*group.files), group.facts) for group in groups)
+        return cls(lines, headers, rows, sum(group.rows for group in groups))
 
 
 @dataclass(slots=True)
@@ -74,6 +78,7 @@ class PreparedPlan:
     spark: SparkSession
     work: Work = field(init=False)
     _shared: Broadcast[Work] | None = field(default=None, init=False)
+    _outcome: Column | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.work = Work.of(self.plan)
@@ -85,6 +90,13 @@ class PreparedPlan:
             self._shared = self.spark.sparkContext.broadcast(self.work)
         return self._shared
 
+    @property
+    def outcome(self) -> Column:
+        """What becomes of a hit; putting it together takes hundreds of calls to Java."""
+        if self._outcome is None:
+            self._outcome = outcome_of_hit(self.work.ways)
+        return self._outcome
+
     def close(self) -> None:
         """Forget what the workers have."""
         if self._shared is not None:
@@ -93,7 +105,7 @@ class PreparedPlan:
 
     def hits(self, tables: Tables, window: Window) -> DataFrame:
         """The hits of all tables."""
-        found = [self._hits_of_rows(rows, window) for rows in tables.rows]
+        found = [self._hits_of_rows(rows, facts, window) for rows, facts in tables.rows]
         if tables.lines is not None:
             found.append(hits_in_lines(tables.lines, self.work, window, self.shared, tables.headers))
         return reduce(DataFrame.unionByName, found)
@@ -102,8 +114,8 @@ class PreparedPlan:
         """The hits among the rows of a table that had to be decoded in the workers."""
         return RowTable(rows, self.work, window).doubtful_hits(self.shared)
 
-    def _hits_of_rows(self, rows: DataFrame, window: Window) -> DataFrame:
-        table = RowTable(rows, self.work, window)
+    def _hits_of_rows(self, rows: DataFrame, facts: Facts, window: Window) -> DataFrame:
+        table = RowTable(rows, self.work, window, facts)
         if choose_matching(self.plan, of_lines=False).how is How.KERNEL:
             return table.hits_by_kernel(self.shared)
         return table.hits_by_columns()
@@ -115,7 +127,7 @@ class PreparedPlan:
         summary, doubtful = self._write(self.hits(tables, window), staging, results, before, "overwrite")
         if doubtful:
             known = keys_in(staging, results, self.spark)
-            for rows in tables.rows:
+            for rows, _ in tables.rows:
                 more = self.doubtful_hits(rows, window)
                 earlier = known if before is None else known.unionByName(before.select("key"))
                 added, _ = self._write(more, staging, results, earlier, "append")
@@ -140,10 +152,7 @@ class PreparedPlan:
         read, done = Observation("read"), Observation("done")
         profiles = () if self._has_many_profiles else self.plan.profiles
         counts = [_count(F.col("profile") == name).alias(f"profile {name}") for name in profiles]
-        outcomes = deliver(hits, self.work.ways).observe(
-            read, *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("counted", "doubtful", "matched"))
-        )
-        fresh = outcomes.filter(F.col("to").isNotNull()).dropDuplicates(["key"])
+        fresh = deliver(observe_hits(hits, read), self.outcome)
         if before is not None:
             fresh = fresh.join(before.select("key"), "key", "left_anti")
         fresh = fresh.observe(done, _count(F.col("to") == REJECTED).alias("rejected"), *counts)

@@ -29,6 +29,8 @@ SQL_SETTINGS: Mapping[str, str] = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32768",
+    # Spark would look up and note the line of code for each part of an expression, in several calls to Java.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
 _LOCAL = re.compile(r"local(?:\[\s*(?P<cores>\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
@@ -127,7 +129,7 @@ def _start(master: str | None, app_name: str, config: Mapping[str, str], verbose
     folder = Path(tempfile.mkdtemp(prefix="comity-spark-"))
     try:
         settings = _settings(master, app_name, folder, config, verbose)
-        with environment(_variables(master, config)):
+        with environment(_variables(master)):
             return _start_context(settings, folder, verbose)
     except (PySparkException, Py4JError) as error:
         failure = _not_started(master, error, folder)
@@ -144,8 +146,15 @@ def _start_context(settings: Mapping[str, str], folder: Path, verbose: bool) -> 
         _runtime = launch(settings, folder, verbose=verbose)
         SparkContext._gateway = _runtime.gateway
         SparkContext._jvm = _runtime.gateway.jvm
-    SparkContext(conf=SparkConf().setAll(list(settings.items())))
+    _choose_python(SparkContext(conf=SparkConf().setAll(list(settings.items()))))
     return SparkSession.builder.getOrCreate()
+
+
+def _choose_python(context: SparkContext) -> None:
+    # Only spark-submit heeds this setting, which may also stand in the defaults of the cluster.
+    chosen = context.getConf().get(_PYTHON)
+    if chosen and local_cores(str(context.master)) is None:
+        context.pythonExec = chosen
 
 
 def _needs_java() -> bool:
@@ -203,7 +212,7 @@ def _java_options(folder: Path, verbose: bool) -> str:
     return " ".join(f'"{option}"' for option in options)
 
 
-def _variables(master: str | None, config: Mapping[str, str]) -> dict[str, str | None]:
+def _variables(master: str | None) -> dict[str, str | None]:
     """Environment variables for the start; None takes one away."""
     variables: dict[str, str | None] = {"SPARK_REMOTE": None}
     if _needs_java():
@@ -217,7 +226,7 @@ def _variables(master: str | None, config: Mapping[str, str]) -> dict[str, str |
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
     elif master is not None:
-        variables["PYSPARK_PYTHON"] = config.get(_PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
+        variables["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON") or sys.executable
         if _LOOPBACK_CLUSTER.fullmatch(master):
             variables["SPARK_LOCAL_IP"] = "127.0.0.1"
     return variables

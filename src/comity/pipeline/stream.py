@@ -20,7 +20,6 @@ from typing import Any
 
 from pyarrow.dataset import dataset
 from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.delivered import Delivered
@@ -35,7 +34,7 @@ from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
 from comity.limits import limits
-from comity.pipeline.deliver import deliver
+from comity.pipeline.deliver import deliver, observe_hits
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.read import Inputs
 from comity.pipeline.run import PreparedPlan, Tables
@@ -143,12 +142,12 @@ class StreamRun:
         hits = prepared.hits(tables, window)
         found = _write_outcomes(hits, prepared, staging, self._late_before(), "overwrite")
         if found["doubtful"]:
-            for rows in tables.rows:
+            for rows, _ in tables.rows:
                 _write_outcomes(prepared.doubtful_hits(rows, window), prepared, staging, self._late_before(), "append")
         newest = found["newest"]
         if newest is not None:
             self._seen(newest.replace(tzinfo=UTC) if newest.tzinfo is None else newest)
-        records = int(found["counted"]) + inputs.parquet_rows()
+        records = int(found["counted"]) + tables.row_count
         return Summary(records, 0, late=int(found["late"]), matched=int(found["matched"]))
 
     def _late_before(self) -> datetime | None:
@@ -195,12 +194,7 @@ def _write_outcomes(
 ) -> dict[str, Any]:
     """Write `to` and `line`, each notification once; gives what was counted on the way."""
     seen = Observation()
-    is_late = F.lit(False) if late_before is None else F.col("time") < F.lit(late_before)
-    counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("counted", "doubtful", "matched")]
-    outcomes = deliver(hits, prepared.work.ways).observe(
-        seen, *counts, F.count(F.when(is_late, F.col("matched"))).alias("late"), F.max("time").alias("newest")
-    )
-    fresh = outcomes.filter(F.col("to").isNotNull()).dropDuplicates(["key"])
+    fresh = deliver(observe_hits(hits, seen, late_before), prepared.outcome)
     fresh.select("to", "line").write.mode(mode).parquet(str(staging))
     return dict(seen.get)
 

@@ -30,7 +30,7 @@ from comity.match.typed import TypedMatcher
 from comity.pipeline.deliver import hits_schema
 from comity.pipeline.wrap import cut_lines, decode_line, plain_path, rejected_fields, struct_converter, type_lookup
 from comity.plan.stages import Plan
-from comity.plan.ways import Test, Ways, ways_of
+from comity.plan.ways import Ways, ways_of
 
 if TYPE_CHECKING:
     from comity.event.scan import LineScanner, Scanned
@@ -59,6 +59,17 @@ class Work:
     types: tuple[EventType, ...]
     ways: Ways
     matchers: dict[str, TypedMatcher]
+    _pairs: dict[str, pa.StructArray] = field(default_factory=dict, init=False)
+
+    def found(self, name: str, offsets: npt.NDArray[np.int64], ids: Ints) -> pa.Array:
+        """For each event of a type, by the numbers of its tests, the profiles that want it and their ways."""
+        pairs = self._pairs.get(name)
+        if pairs is None:
+            tests = self.ways.tests[name]
+            profiles = pa.array([test.profile for test in tests], pa.string())
+            ways = pa.array([test.way for test in tests], pa.int32())
+            pairs = self._pairs[name] = pa.StructArray.from_arrays([profiles, ways], names=["profile", "way"])
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pairs.take(pa.array(ids)))
 
     @classmethod
     def of(cls, plan: Plan) -> Work:
@@ -206,19 +217,9 @@ class LineWorker(Worker):
     def _hit_rows(
         self, type: EventType, batch: pa.RecordBatch, matches: Matches, hit: npt.NDArray[np.int64], schema: pa.Schema
     ) -> pa.RecordBatch:
-        tests = self.work.ways.tests[type.qualified_name]
         # Events without a hit have no ids, so the ids are those of the hits, in order.
         offsets = np.append(matches.offsets[hit], matches.offsets[-1])
-        return _assemble(schema, type, batch, found_pairs(tests, offsets, matches.ids))
-
-
-def found_pairs(tests: Sequence[Test], offsets: npt.NDArray[np.int64], ids: Ints) -> pa.Array:
-    """For each event the profiles that want it, and their ways."""
-    profiles = pa.array([test.profile for test in tests], pa.string())
-    ways = pa.array([test.way for test in tests], pa.int32())
-    taken = pa.array(ids)
-    pairs = pa.StructArray.from_arrays([profiles.take(taken), ways.take(taken)], names=["profile", "way"])
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pairs)
+        return _assemble(schema, type, batch, self.work.found(type.qualified_name, offsets, matches.ids))
 
 
 def _assemble(schema: pa.Schema, type: EventType, batch: pa.RecordBatch, found: pa.Array) -> pa.RecordBatch:

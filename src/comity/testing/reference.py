@@ -1,0 +1,56 @@
+"""What a plan means, said as plainly as possible: the runners are compared with this.
+
+Each event is mediated, tested and observed on its own, by the evaluator that is the reference of expressions, with the
+conditions as the profiles' authors wrote them: nothing is substituted, simplified, indexed or shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from comity.engine.run import Notification
+from comity.event.event import Event
+from comity.event.jsonlines import Rejected, encode
+from comity.event.validate import Fault
+from comity.expression.evaluate import holds
+from comity.plan.stages import Plan, Route
+
+
+def run_reference(plan: Plan, events: Iterable[Event | Rejected]) -> Iterator[Notification | Rejected]:
+    """What the plan delivers and rejects, in the order of the events; each event reaches a profile once."""
+    delivered: set[tuple[str, str, str]] = set()
+    for outcome in run_every_way(plan, events):
+        if isinstance(outcome, Notification):
+            if outcome.key in delivered:
+                continue
+            delivered.add(outcome.key)
+        yield outcome
+
+
+def run_every_way(plan: Plan, events: Iterable[Event | Rejected]) -> Iterator[Notification | Rejected]:
+    """The same, but an event reaches a profile on every way that leads there, and each time that it comes."""
+    for event in events:
+        if isinstance(event, Rejected):
+            yield event
+            continue
+        for route in plan.routes:
+            if route.source.qualified_name == event.type:
+                yield from _outcomes(route, event)
+
+
+def _outcomes(route: Route, event: Event) -> Iterator[Notification | Rejected]:
+    met = route.mediate.apply(event) if route.mediate else event
+    if isinstance(met, list):
+        yield _rejected(event, met)
+        return
+    for delivery in route.deliveries:
+        if holds(delivery.condition, met):
+            seen = delivery.observe.apply(met) if delivery.observe else met
+            if isinstance(seen, list):
+                yield _rejected(event, seen)
+            else:
+                yield Notification(delivery.subscriber, delivery.profile, seen)
+
+
+def _rejected(event: Event, faults: list[Fault]) -> Rejected:
+    return Rejected(None, None, encode(event).decode(), tuple(faults))
