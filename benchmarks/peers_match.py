@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from comity.compiled import kernel
 from comity.expression.compile import compile_filter
 from comity.expression.tree import And, Between, Compare, Exists, Expression, In, Literal, TextTest
-from comity.match.compiled import kernel
 from comity.match.predicates import Predicates
 
 Row = dict[tuple[str, ...], Any]

@@ -10,21 +10,28 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from comity.connect.folder import Results
 from comity.engine import Notification, run
 from comity.event import read_events
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
+from comity.pipeline.run import run_on_spark
 from comity.pipeline.stream import StreamRun
 from comity.plan import compile_plan
+from comity.testing.outcomes import told_in
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
-KILLS = 50 if os.environ.get("COMITY_PROFILE") == "nightly" else 3
+NIGHTLY = os.environ.get("COMITY_PROFILE") == "nightly"
+KILLS = {Results.JSONL: 25, Results.PARQUET: 25} if NIGHTLY else {Results.JSONL: 2, Results.PARQUET: 1}
+VICTIMS = {Results.JSONL: ("all", "workers", "driver"), Results.PARQUET: ("driver", "workers", "all")}
+"""What is killed, in turns."""
 
 
 def write_events(folder: Path, files: int, *, first: int = 0) -> None:
@@ -41,7 +48,7 @@ def write_events(folder: Path, files: int, *, first: int = 0) -> None:
 def _event(identifier: str) -> dict[str, Any]:
     number, at = map(int, identifier.split("-"))
     heat: Any = "hot" if at == 5 else 100.0 + 30 * at
-    time_of = f"2026-11-{10 + number % 15:02d}T1{at}:00:00Z"
+    time_of = f"2026-01-{10 + number % 15:02d}T1{at}:00:00Z"  # not in the future, whenever this runs
     data = {"room": f"room {at}", "heat": heat}
     return {"id": identifier, "source": "house_a/x", "type": "house_a.FireDetected", "time": time_of, "data": data}
 
@@ -53,9 +60,7 @@ def expected(folder: Path, federation: Path = EXAMPLE) -> list[tuple[str, str, s
 
 
 def delivered(out: Path) -> list[tuple[str, str, str]]:
-    rows = [
-        json.loads(line) for file in (out / "fire_station").glob("*.jsonl") for line in file.read_text().splitlines()
-    ]
+    rows = [json.loads(text) for _, text in told_in(out, ["fire_station"])]
     return sorted((row["profile"], row["id"], row["type"]) for row in rows)
 
 
@@ -63,11 +68,14 @@ def rejected(out: Path) -> int:
     return sum(len(file.read_text().splitlines()) for file in (out / "rejected").glob("*.jsonl"))
 
 
-def take_all(spark: SparkSession, out: Path, events: Path, *, files_per_batch: int, federation: Path = EXAMPLE) -> int:
+def take_all(
+    spark: SparkSession, out: Path, events: Path, *, files_per_batch: int = 100, results: Results = Results.JSONL
+) -> int:
     batches: list[int] = []
-    stream = StreamRun(WatchedFederation(federation), out, lambda number, _: batches.append(number))
+    stream = StreamRun(WatchedFederation(EXAMPLE), out, lambda number, _: batches.append(number), results)
     query = stream.start(spark, [events], trigger_s=0, until_empty=True, files_per_batch=files_per_batch)
     query.awaitTermination()
+    stream.close()
     return len(batches)
 
 
@@ -128,36 +136,81 @@ def test_a_changed_profile_counts_from_the_next_batch(spark: SparkSession, tmp_p
     assert len(delivered(tmp_path / "out")) == len(before) + 5
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("results", list(Results))
+def test_a_stream_does_not_send_again_what_a_run_has_sent(
+    spark: SparkSession, tmp_path: Path, results: Results
+) -> None:
+    events, out = tmp_path / "events", tmp_path / "out"
+    write_events(events, 2)
+    run_on_spark(compile_plan(load(EXAMPLE)), [str(events)], out, spark, results=results)
+    history = delivered(out)
+    assert history == expected(events)
+    take_all(spark, out, events, results=results)
+    assert delivered(out) == history
+    write_events(events, 1, first=2)
+    take_all(spark, out, events, results=results)
+    assert delivered(out) == expected(events)
+    assert len(delivered(out)) > len(history)
+
+
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_stream_that_is_killed_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    files = 4 + KILLS
-    write_events(tmp_path / "events", files)
+@pytest.mark.parametrize("results", list(Results))
+def test_a_stream_that_is_killed_loses_and_repeats_nothing(tmp_path: Path, results: Results) -> None:
+    events, out = tmp_path / "events", tmp_path / "out"
     chance = random.Random(11)
     command = [sys.executable, "-m", "comity.cli.main", "run", str(EXAMPLE), "--stream", "--until-empty"]
-    command += ["--events", str(tmp_path / "events"), "--out", str(tmp_path / "out"), "--files-per-batch", "1"]
-    kills = 0
-    while True:
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        ) as running:
-            if kills < KILLS:
-                _kill_in_the_middle(running, chance)
-            output, errors = running.communicate(timeout=600)
-        if kills < KILLS and running.returncode == -signal.SIGKILL:
-            kills += 1
-            continue
-        assert running.returncode == 0, errors.decode()
-        break
-    assert kills == KILLS
+    command += ["--events", str(events), "--out", str(out), "--files-per-batch", "1", "--results", results]
+    files = 0
+    for number in range(KILLS[results] + 1):
+        write_events(events, 4, first=files)
+        files += 4
+        victim = VICTIMS[results][number % 3] if number < KILLS[results] else None
+        code, output, errors = _run_disturbed(command, victim, chance)
+        assert b"Traceback" not in errors
+        assert code in _CODES[victim], errors.decode()
     assert b"batch" in output
-    assert delivered(tmp_path / "out") == expected(tmp_path / "events")
-    assert rejected(tmp_path / "out") == files * 2
+    assert delivered(out) == expected(events)
+    assert rejected(out) == files * 2
 
 
-def _kill_in_the_middle(running: subprocess.Popen[bytes], chance: random.Random) -> None:
-    """Wait until it has published a batch, let it go on for a moment, and end it and all its processes at once."""
-    assert running.stdout is not None
-    running.stdout.readline()
-    time.sleep(chance.uniform(0, 1.5))
-    os.killpg(running.pid, signal.SIGKILL)
+_CODES = {"all": (-signal.SIGKILL,), "driver": (-signal.SIGKILL,), "workers": (0, 1), None: (0,)}
+"""How the program ends. Spark may try again what a killed worker did; else the run fails, and the next one goes on."""
+
+
+def _run_disturbed(command: list[str], victim: str | None, chance: random.Random) -> tuple[int, bytes, bytes]:
+    """Run it, and in the middle of that kill a part of it."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as running:
+        assert running.stdout is not None
+        first = running.stdout.readline()  # it has published a batch
+        time.sleep(chance.uniform(0, 1.5))
+        if victim == "all":
+            os.killpg(running.pid, signal.SIGKILL)
+        elif victim == "driver":
+            running.kill()
+        elif victim == "workers":
+            _kill_workers(running.pid)
+        output, errors = running.communicate(timeout=600)
+    return running.returncode, first + output, errors
+
+
+def _kill_workers(pid: int) -> None:
+    """Kill the Python processes of Spark below a process, all at once; there is at least one, which forks the others."""
+    workers = [one for one in _descendants(pid) if b"pyspark.daemon" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    assert workers
+    for one in workers:
+        with suppress(ProcessLookupError):
+            os.kill(one, signal.SIGKILL)
+
+
+def _descendants(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(stat.parent.name))
+    found = [pid]
+    for one in found:
+        found += children.get(one, [])
+    return found[1:]

@@ -45,7 +45,8 @@ def test_what_mediation_may_not_complete_is_tested_first_and_has_a_way_to_nobody
     assert [fault.path for fault in refused] == ["level"]
     # The ways to subscribers leave it at that, so that it is told once.
     others = [found.ways[test.way].follow(brand) for test in found.tests["house_b.Brand"] if test.profile]
-    assert others == [[], []]
+    assert others
+    assert not any(others)
     assert all(test.profile for test in found.tests["house_a.FireDetected"])  # it is always complete
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from comity.event.scan_compiled import copy_32, inlined, kernel
+from comity.compiled import inlined, kernel
 from comity.event.scan_kernels import IN_ARENA
+from comity.event.scan_operations import copy_32
 
 _LENGTH = (1 << 32) - 1
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from comity.event.scan_compiled import inlined, kernel, load_word
+from comity.compiled import inlined, kernel
 from comity.event.scan_numbers import as_float, as_int, is_digit, read_number
+from comity.event.scan_operations import load_word
 from comity.event.scan_plan import Bytes, Longs, Node, Of, Role
 from comity.event.scan_text import after_blanks, after_literal, after_value, end_of_text, is_blank, unescape
 from comity.event.scan_times import NO_TIME, read_time_us

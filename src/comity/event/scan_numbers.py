@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from comity.event.scan_compiled import float_of_bits, high_product, inlined, leading_zeros
+from comity.compiled import inlined
+from comity.event.scan_operations import float_of_bits, high_product, leading_zeros
 
 NEGATIVE, IS_FLOAT, IS_CUT = 1, 2, 4
 """Flags of a number: it has a sign, a point or an exponent, or digits beyond the 19th that are not zeros."""

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from comity.event.scan_compiled import inlined, kernel, special_of_32, trailing_zeros
+from comity.compiled import inlined, kernel
 from comity.event.scan_numbers import read_number
+from comity.event.scan_operations import special_of_32, trailing_zeros
 
 MAX_SKIPPED_DEPTH = 60
 """Levels of a value that is stepped over; the decoder, too, has a bound."""

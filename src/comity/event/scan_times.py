@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from comity.event.scan_compiled import inlined
+from comity.compiled import inlined
 
 NO_TIME = -(2**63)
 """What stands for a text that is no timestamp."""

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from comity.compiled import kernel
 from comity.expression.evaluate import Record
 from comity.match.channels import Ints
-from comity.match.compiled import kernel
 from comity.match.predicates import Predicates
 from comity.match.residual import BatchRows, Tests
 

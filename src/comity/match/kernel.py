@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from comity.match.compiled import inlined, kernel
+from comity.compiled import inlined, kernel
 from comity.match.postings import IS_SET
 from comity.match.vectors import check_sixteen, prefetch, trailing_zeros
 

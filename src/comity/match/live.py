@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from comity.compiled import kernel
 from comity.errors import Misuse
 from comity.event.types import AttributeType
 from comity.expression.evaluate import Record
 from comity.expression.tree import Expression
 from comity.match.channels import Path
-from comity.match.compiled import kernel
 from comity.match.index import Matches, ProfileIndex
 from comity.match.rebuild import build_elsewhere
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from comity.match.compiled import inlined, kernel
+from comity.compiled import inlined, kernel
 from comity.match.vectors import load_word, swap_bytes
 
 _MULTIPLIER = np.uint64(0x9FB21C651E98DF25)

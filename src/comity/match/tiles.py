@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from comity.match.compiled import inlined, kernel
+from comity.compiled import inlined, kernel
 from comity.match.kernel import holds_exactly, rest_holds, scan_sixteen
 from comity.match.vectors import bytes_at_distance, bytes_within, prefetch, trailing_zeros
 

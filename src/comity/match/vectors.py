@@ -12,7 +12,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils as untyped_cgutils
 
-from comity.match.compiled import vector_operation
+from comity.compiled import operation
 
 cgutils: Any = untyped_cgutils
 _I1, _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
@@ -45,7 +45,7 @@ def _word(builder: Any, value: Any, kind: Any) -> Any:
     return builder.sext(value, _I64) if getattr(kind, "signed", False) else builder.zext(value, _I64)
 
 
-@vector_operation
+@operation
 def bytes_within(typing: Any, column: Any, at: Any, low: Any, span: Any) -> Any:
     """Of 64 bytes, as 64 bits: those with (byte - low) mod 256 <= span."""
     signature = types.uint64(column, at, types.uint8, types.uint8)
@@ -59,7 +59,7 @@ def bytes_within(typing: Any, column: Any, at: Any, low: Any, span: Any) -> Any:
     return signature, generate
 
 
-@vector_operation
+@operation
 def bytes_at_distance(typing: Any, column: Any, at: Any, low: Any, one: Any, other: Any) -> Any:
     """Of 64 bytes, as 64 bits: those with (byte - low) mod 256 equal to one or the other."""
     signature = types.uint64(column, at, types.uint8, types.uint8, types.uint8)
@@ -74,7 +74,7 @@ def bytes_at_distance(typing: Any, column: Any, at: Any, low: Any, one: Any, oth
     return signature, generate
 
 
-@vector_operation
+@operation
 def check_sixteen(typing: Any, row: Any, packed: Any, at: Any) -> Any:
     """Sixteen packed atoms against one event: bits 0-15 those that pass, bits 16-31 those whose answer is not certain.
 
@@ -125,7 +125,7 @@ def _gather(builder: Any, base: Any, places: Any) -> Any:
     return builder.call(function, arguments)
 
 
-@vector_operation
+@operation
 def trailing_zeros(typing: Any, bits: Any) -> Any:
     """The number of the lowest bit that is set."""
     signature = types.uint64(types.uint64)
@@ -138,7 +138,7 @@ def trailing_zeros(typing: Any, bits: Any) -> Any:
     return signature, generate
 
 
-@vector_operation
+@operation
 def bit_count(typing: Any, bits: Any) -> Any:
     """How many bits are set."""
     signature = types.uint64(types.uint64)
@@ -150,7 +150,7 @@ def bit_count(typing: Any, bits: Any) -> Any:
     return signature, generate
 
 
-@vector_operation
+@operation
 def load_word(typing: Any, data: Any, at: Any) -> Any:
     """Eight bytes of an array of bytes, at any alignment."""
     signature = types.uint64(data, at)
@@ -167,7 +167,7 @@ def load_word(typing: Any, data: Any, at: Any) -> Any:
     return signature, generate
 
 
-@vector_operation
+@operation
 def swap_bytes(typing: Any, word: Any) -> Any:
     """The eight bytes of a word in the opposite order."""
     signature = types.uint64(types.uint64)
@@ -179,7 +179,7 @@ def swap_bytes(typing: Any, word: Any) -> Any:
     return signature, generate
 
 
-@vector_operation
+@operation
 def prefetch(typing: Any, array: Any, at: Any) -> Any:
     """Asks for an element to be in the cache soon."""
     signature = types.void(array, at)

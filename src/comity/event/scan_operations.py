@@ -1,64 +1,19 @@
-"""How the scanner's kernels are compiled, and the operations that Python has no words for.
-
-Kernels are kept on disk, run without the interpreter's lock, and do not count references: their caller supplies every
-buffer. Words are read as little-endian.
-"""
+"""Operations of the scanner's kernels that Python has no words for. Words are read as little-endian."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import numba
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils as untyped_cgutils
-from numba.extending import intrinsic
 
-F = TypeVar("F", bound=Callable[..., Any])
+from comity.compiled import operation
 
 cgutils: Any = untyped_cgutils
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": True, "_nrt": False}
 _I1, _I8, _I32, _I64, _I128 = (ir.IntType(bits) for bits in (1, 8, 32, 64, 128))
 _BYTES = ir.VectorType(_I8, 32)
-
-
-def _fingerprint() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("scan*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-FINGERPRINT = _fingerprint()
-"""What the kernels were compiled from."""
-
-
-def kernel(function: F) -> F:
-    """The function compiled, when it is first called."""
-    compiled: F = numba.njit(**_OPTIONS)(function)
-    return _stamped(compiled)
-
-
-def inlined(function: F) -> F:
-    """The same for a function that is called by kernels only, and becomes part of them."""
-    compiled: F = numba.njit(**_OPTIONS, forceinline=True)(function)
-    return _stamped(compiled)
-
-
-def _stamped(compiled: F) -> F:
-    """On disk a kernel is good only for the sources of all: numba looks at its own file, not at what became part."""
-    file = compiled._cache._cache_file  # type: ignore[attr-defined]
-    file._source_stamp = (file._source_stamp, FINGERPRINT)
-    return compiled
-
-
-def operation(generator: Callable[..., Any]) -> Callable[..., Any]:
-    """A function for kernels: `generator` gives its signature and the generator of its code."""
-    found: Callable[..., Any] = intrinsic(generator)
-    return found
 
 
 def _place(context: Any, builder: Any, array_type: Any, element: Any, array: Any, at: Any) -> Any:
