@@ -25,7 +25,7 @@ def event(file: str, number: int) -> bytes:
 def test_explain_shows_mapping_filter_and_receiver() -> None:
     shown = comity("explain", str(EXAMPLE), "--profile", "main_street").stdout.decode()
     assert "events of house_b.Brand from the event files of the run (files, filters: none)" in shown
-    assert "asked for everything [files-have-no-filter]" in shown
+    assert "asked for everything [source-has-no-filter]" in shown
     assert "mediate to fire.FireAlarm by contract fire" in shown
     assert "match: street + ', ' + city like '% Main Street, %'" in shown
     assert "holds for no event of this source" in shown

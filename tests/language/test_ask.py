@@ -58,7 +58,7 @@ def test_asked_of_source_without_profiles_asks_for_nothing() -> None:
 
 def test_asked_of_source_without_a_language_asks_for_everything() -> None:
     found = ask("x > 5", language=NONE)
-    assert (found.text, [str(one) for one in found.reasons]) == ("everything", ["[files-have-no-filter]"])
+    assert (found.text, [str(one) for one in found.reasons]) == ("everything", ["[source-has-no-filter]"])
 
 
 def test_asked_of_source_draws_a_box_where_there_is_no_room() -> None:

@@ -59,7 +59,7 @@ def test_split_by_everything_leaves_nothing(tree: Expression) -> None:
 def test_split_by_nothing_asks_for_everything(tree: Expression) -> None:
     found = split(tree, NOTHING)
     assert (found.native, found.residual) == (TRUE, tree)
-    assert [one.code for one in found.reasons] == ["files-have-no-filter"]
+    assert [one.code for one in found.reasons] == ["source-has-no-filter"]
 
 
 @given(filters(), st.lists(events(), min_size=1, max_size=4))

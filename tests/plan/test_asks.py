@@ -98,7 +98,7 @@ def test_asks_blames_the_mapping_for_what_it_computes(federation: Federation) ->
 def test_asks_of_connectors_without_filters_are_for_everything(federation: Federation) -> None:
     for one in asks(compile_plan(federation), federation.sources):
         assert one.ask.asks_for_everything
-        assert [reason.code for reason in one.ask.reasons] == ["files-have-no-filter"]
+        assert [reason.code for reason in one.ask.reasons] == ["source-has-no-filter"]
         for route, parts in one.routes:
             assert [part.residual for part in parts] == [delivery.wanted for delivery in route.deliveries]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from comity.cli.output import console
 from comity.errors import Misuse, Place
 
 if TYPE_CHECKING:
@@ -47,10 +48,11 @@ def stored_files(sources: EventSources, out: Path) -> list[str]:
     """The files for a run over stored events; standard input is one of them, once it is kept in `out`."""
     from comity.event.files import event_files
 
-    not_stored = [spec.name for spec in sources.live if spec.kind != "stdin"]
+    not_stored = ", ".join(f"{spec.domain}/{spec.name}" for spec in sources.live if spec.kind != "stdin")
     if not_stored and not sources.paths:
-        hint = "run it with --stream"
-        raise Misuse(f"these sources are live: {', '.join(not_stored)}", code="live-source", hint=hint)
+        raise Misuse(f"these sources are live: {not_stored}", code="live-source", hint="run it with --stream")
+    if not_stored:
+        console(stderr=True).print(f"left out, since they are read by streams only: {not_stored}", style="yellow")
     files = [str(file.resolve()) for path in sources.paths for file in event_files(path)]
     return files + [str(_kept_input(out)) for spec in sources.live if spec.kind == "stdin"]
 

@@ -86,6 +86,12 @@ class Delivered:
         row = self._database.execute("select value from noted where name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
+    @property
+    def last_batch(self) -> int | None:
+        """The number of the last batch that noted anything."""
+        row = self._database.execute("select max(batch) from delivered where batch >= 0").fetchone()
+        return None if row[0] is None else int(row[0])
+
     def __len__(self) -> int:
         return int(self._database.execute("select count(*) from delivered").fetchone()[0])
 

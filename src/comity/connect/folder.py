@@ -4,10 +4,12 @@ complete.
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
+from typing import BinaryIO
 
 from comity.errors import Misuse, Place
 
@@ -58,6 +60,20 @@ class Results(StrEnum):
     """`SUBSCRIBER/*.jsonl`."""
     PARQUET = "parquet"
     """`day=YYYY-MM-DD/subscriber=SUBSCRIBER/*.parquet`."""
+
+
+def lock_folder(out: Path) -> BinaryIO:
+    """The folder for this process alone, until the file is closed; refused while another one has it."""
+    out.mkdir(parents=True, exist_ok=True)
+    lock = (out / ".lock").open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        hint = "end it first, or choose another folder"
+        reason = "another stream is working on this folder"
+        raise Misuse(reason, code="folder-in-use", place=Place(str(out)), hint=hint) from error
+    return lock
 
 
 def publish(

@@ -60,8 +60,13 @@ def read_parquet_lines(path: str | Path, *, after_row: int = 0) -> Iterator[tupl
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # the system's, not that of a broken file
             raise
-        reason = f"the Parquet file is broken: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-        yield row + 1, rejected(b"", [Fault("", "", reason, "broken-parquet")], row + 1, str(path))
+        yield row + 1, broken_parquet(error, str(path), row + 1)
+
+
+def broken_parquet(error: Exception, file: str, row: int = 1) -> Rejected:
+    """What stands for the rows of a file that cannot be read, from one row on."""
+    reason = f"the Parquet file is broken: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+    return rejected(b"", [Fault("", "", reason, "broken-parquet")], row, file)
 
 
 def _batches(path: str | Path, after_row: int) -> Iterator[pyarrow.RecordBatch]:

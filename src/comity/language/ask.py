@@ -66,7 +66,7 @@ def asked_of_source(wants: Sequence[Want], language: Language, *, type: EventTyp
     """
     if language.capability.is_nothing:
         parts = tuple(Part(want, want.condition, ()) for want in wants)
-        return _ask(TRUE, language, parts, (Reason("files-have-no-filter", ""),))
+        return _ask(TRUE, language, parts, (Reason("source-has-no-filter", ""),))
     splits = [language.split(want.condition, type=type) for want in wants]
     unbounded = tuple(
         Reason("profile-without-bound", want.profile)

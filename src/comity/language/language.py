@@ -18,7 +18,7 @@ class Language:
 
     >>> from comity.expression.parse import parse
     >>> NONE.split(parse("x > 5")).reasons[0].code
-    'files-have-no-filter'
+    'source-has-no-filter'
     """
 
     capability: Capability

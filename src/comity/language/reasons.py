@@ -9,7 +9,7 @@ from comity.expression.render import render
 from comity.expression.tree import Expression
 
 MEANINGS: Mapping[str, str] = {
-    "files-have-no-filter": "The source has no language of filters: it gives everything.",
+    "source-has-no-filter": "The source has no language of filters: it gives everything.",
     "operator-not-supported": "The language does not have the operator for attributes of this kind.",
     "kind-not-supported": "The language does not compare these kinds of values with each other.",
     "attribute-not-visible": "The language cannot see the attribute: part of the envelope, or inside a struct.",

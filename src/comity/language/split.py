@@ -80,7 +80,7 @@ def split(
     if tree == TRUE:
         return Split(TRUE, TRUE)
     if capability.is_nothing:
-        return Split(TRUE, tree, (reason("files-have-no-filter", tree),))
+        return Split(TRUE, tree, (reason("source-has-no-filter", tree),))
     splitter = _Splitter(capability, Known(type), text_of)
     if objection(tree, capability, splitter.known) is None and splitter.fits(tree):
         return Split(tree, TRUE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +11,9 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from comity.errors import Misuse, Place
 from comity.event.csvlines import read_header
+from comity.event.jsonlines import Rejected
+from comity.event.parquet import broken_parquet
 from comity.pipeline.facts import Facts, facts_of
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.worker import Headers
@@ -43,13 +44,17 @@ class Inputs:
             found[_form(file)].append(file)
         return cls(*(tuple(sorted(found[form])) for form in ("lines", "csv", "parquet")))
 
-    def parquet_groups(self) -> list[ParquetGroup]:
-        """The Parquet files, those with the same columns together."""
+    def parquet_groups(self) -> tuple[list[ParquetGroup], list[Rejected]]:
+        """The Parquet files, those with the same columns together; and those that are none, with the reason."""
         groups: dict[str, list[tuple[str, parquet.FileMetaData]]] = {}
+        broken: list[Rejected] = []
         for file in self.parquet:
             found = _footer(file)
+            if isinstance(found, Rejected):
+                broken.append(found)
+                continue
             groups.setdefault(str(found.schema.to_arrow_schema().remove_metadata()), []).append((file, found))
-        return [ParquetGroup.of(group) for group in groups.values()]
+        return [ParquetGroup.of(group) for group in groups.values()], broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,11 @@ class ParquetGroup:
         return cls([file for file, _ in group], facts_of(footers), sum(footer.num_rows for footer in footers))
 
 
-def _footer(file: str) -> parquet.FileMetaData:
+def _footer(file: str) -> parquet.FileMetaData | Rejected:
     try:
         return parquet.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Misuse(f"this is no Parquet file: {reason}", code="broken-parquet", place=Place(file)) from error
+        return broken_parquet(error, file)
 
 
 def _form(file: str) -> str:
@@ -80,13 +84,13 @@ def _form(file: str) -> str:
     return "parquet" if file.endswith(PARQUET_SUFFIXES) else "lines"
 
 
-def text_lines(spark: SparkSession, inputs: Inputs) -> tuple[DataFrame | None, Headers]:
-    """The lines of all text files, and the headers of those that are CSV; None when there are no such files."""
-    files = inputs.lines + inputs.csv
-    if not files:
-        return None, {}
+def text_lines(spark: SparkSession, inputs: Inputs) -> Iterator[tuple[DataFrame, Headers]]:
+    """The lines of text files, those of CSV apart, with the headers of their files."""
     with spark_failures():
-        return read_lines(spark, files), csv_headers(inputs.csv)
+        if inputs.lines:
+            yield read_lines(spark, inputs.lines), {}
+        if inputs.csv:
+            yield read_lines(spark, inputs.csv), csv_headers(inputs.csv)
 
 
 def csv_headers(files: Sequence[str]) -> Headers:

@@ -14,9 +14,10 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from comity.connect.folder import REJECTED, STAGING, Results, publish
+from comity.event.jsonlines import Rejected
 from comity.event.window import Window
 from comity.limits import limits
-from comity.pipeline.deliver import deliver, observe_hits, outcome_of_hit
+from comity.pipeline.deliver import deliver, observe_hits, outcome_of_hit, rejected_hits
 from comity.pipeline.facts import Facts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.read import Inputs, text_lines
@@ -57,17 +58,18 @@ def run_on_spark(
 class Tables:
     """What is read: lines of text, with the headers of CSV files, and rows, one table for each form of them."""
 
-    lines: DataFrame | None
-    headers: Headers
-    rows: tuple[tuple[DataFrame, Facts], ...]
+    lines: tuple[tuple[DataFrame, Headers], ...]
+    rows: tuple[tuple[DataFrame, Facts], ...] = ()
     row_count: int = 0
+    broken: tuple[Rejected, ...] = ()
+    """What stands for files that cannot be read."""
 
     @classmethod
     def of(cls, spark: SparkSession, inputs: Inputs) -> Tables:
-        lines, headers = text_lines(spark, inputs)
-        groups = inputs.parquet_groups()
+        groups, broken = inputs.parquet_groups()
         rows = tuple((spark.read.parquet(*group.files), group.facts) for group in groups)
-        return cls(lines, headers, rows, sum(group.rows for group in groups))
+        lines = tuple(text_lines(spark, inputs))
+        return cls(lines, rows, sum(group.rows for group in groups), tuple(broken))
 
 
 @dataclass(slots=True)
@@ -106,8 +108,9 @@ class PreparedPlan:
     def hits(self, tables: Tables, window: Window) -> DataFrame:
         """The hits of all tables."""
         found = [self._hits_of_rows(rows, facts, window) for rows, facts in tables.rows]
-        if tables.lines is not None:
-            found.append(hits_in_lines(tables.lines, self.work, window, self.shared, tables.headers))
+        found += [hits_in_lines(lines, self.work, window, self.shared, headers) for lines, headers in tables.lines]
+        if tables.broken or not found:
+            found.append(rejected_hits(tables.broken, self.work.types, self.spark))
         return reduce(DataFrame.unionByName, found)
 
     def doubtful_hits(self, rows: DataFrame, window: Window) -> DataFrame:

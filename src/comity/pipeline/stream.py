@@ -16,14 +16,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pyarrow.dataset import dataset
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.delivered import Delivered
-from comity.connect.folder import REJECTED, Results
+from comity.connect.folder import REJECTED, Results, lock_folder
 from comity.connect.notification import first_code, identity_of
 from comity.connect.port import Message
 from comity.connect.published import published_batches, read_messages
@@ -60,6 +60,7 @@ class StreamRun:
     _prepared: PreparedPlan | None = field(default=None, init=False)
     _known: Federation | None = field(default=None, init=False)
     _delivered: Delivered | None = field(default=None, init=False)
+    _lock: BinaryIO | None = field(default=None, init=False)
 
     def start(
         self,
@@ -78,12 +79,21 @@ class StreamRun:
         for folder in folders:
             if not folder.is_dir():
                 raise Misuse("a stream is read from a folder", code="not-a-folder", place=Place(str(folder)))
+        self._check_folder()
         with spark_failures():
             new = [_new_files(spark, folder, files_per_batch) for folder in folders]
             new += [_new_files(spark, folder, files_per_batch, cleanSource="delete") for folder in landed]
             writer = reduce(DataFrame.union, new).writeStream.foreachBatch(self._take_files)
             trigger = {"availableNow": True} if until_empty else {"processingTime": f"{trigger_s} seconds"}
             return writer.option("checkpointLocation", str(self.out / CHECKPOINT)).trigger(**trigger).start()
+
+    def _check_folder(self) -> None:
+        """Nobody else may be working on the results, and what they say about batches must fit the checkpoint."""
+        self._lock = lock_folder(self.out)
+        if self.delivered.last_batch is not None and not (self.out / CHECKPOINT).is_dir():
+            hint = "put it back, or begin anew with --overwrite or in another folder"
+            reason = "there are results of a stream, but not its checkpoint"
+            raise Misuse(reason, code="no-checkpoint", place=Place(str(self.out)), hint=hint)
 
     def _take_files(self, paths: DataFrame, number: int) -> None:
         files = [plain_path(row["path"]) for row in paths.collect()]
@@ -118,6 +128,9 @@ class StreamRun:
 
     def close(self) -> None:
         """Let go of what the stream holds."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
         if self._delivered is not None:
             self._delivered.close()
             self._delivered = None
@@ -186,6 +199,8 @@ class StreamRun:
 def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **options: str) -> DataFrame:
     """The paths of new files, of whatever form; their content is read by the batch."""
     reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).option("maxFilesPerTrigger", files_per_batch)
+    # Spark passes over files that are a week older than the newest one it saw, without a word.
+    reader = reader.option("maxFileAge", f"{limits().max_age_days + 1}d")
     return reader.option("pathGlobFilter", EVENT_FILES).options(**options).load(str(folder)).select("path")
 
 

@@ -58,7 +58,7 @@ class RunMetrics(Collector):
         self.registry.register(self)
 
     def take(self, summary: Summary, *, at_s: float, lag_s: float | None = None) -> None:
-        """Count a batch that ended at a time (seconds since 1970); `lag_s` is how old its newest event was then."""
+        """Count a batch that ended at a time (seconds since 1970); `lag_s` is how old its oldest file was then."""
         unnamed = summary.rejected - sum(summary.rejected_by_code.values())
         with self._lock:
             for name, count in (("records", summary.records), ("late", summary.late), ("matched", summary.matched)):
@@ -85,7 +85,7 @@ class RunMetrics(Collector):
         yield _gauge("comity_run", "The federation that runs.", {self._federation: 1}, "federation")
         yield CounterMetricFamily("comity_records", "Records read.", value=self._counts["records"])
         yield _counter("comity_rejected", "Records rejected, by the code of the reason.", self._rejected, "code")
-        yield CounterMetricFamily("comity_late", "Records that came too late.", value=self._counts["late"])
+        yield CounterMetricFamily("comity_late", "Events that some profile wanted and that came late; they are delivered.", value=self._counts["late"])
         yield CounterMetricFamily("comity_matched", "Events that some profile wanted.", value=self._counts["matched"])
         yield _counter("comity_delivered", "Notifications, by profile.", self._delivered, "profile")
         yield _counter("comity_dead_letters", "Notifications that a sink did not take.", self._dead, "sink")
@@ -95,7 +95,7 @@ class RunMetrics(Collector):
             text = "When the last batch ended, in seconds since 1970."
             yield GaugeMetricFamily("comity_last_batch_timestamp_seconds", text, value=self._last_batch_s)
         if self._lag_s is not None:
-            text = "Age of the newest event when its batch ended, in seconds."
+            text = "Age of the oldest file of the last batch when the batch was done, in seconds."
             yield GaugeMetricFamily("comity_lag_seconds", text, value=self._lag_s)
 
 

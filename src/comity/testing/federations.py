@@ -111,7 +111,9 @@ def federation_texts(chance: Random) -> Texts:
         common[f"{name}.Common"] = _type(chance, chance.randint(1, 7), is_target=True)
         files[f"contract_{name}"] = _contract(chance, name, common[f"{name}.Common"], domains)
     files["profiles"] = {"profiles": dict(_profiles(chance, domains, common))}
-    return {name: yaml.dump(content, Dumper=_Plain, sort_keys=False, allow_unicode=True) for name, content in files.items()}
+    return {
+        name: yaml.dump(content, Dumper=_Plain, sort_keys=False, allow_unicode=True) for name, content in files.items()
+    }
 
 
 class _Plain(yaml.SafeDumper):
@@ -177,7 +179,9 @@ def _types(chance: Random) -> _Types:
 
 def _contract(chance: Random, name: str, common: _Type, domains: Mapping[str, _Types]) -> dict[str, Any]:
     members = {domain: _members(chance, types, common) for domain, types in domains.items() if domain != OBSERVER}
-    observers = {OBSERVER: [_mapping(chance, chance.choice(("Record", "Record", "Special")), common, domains[OBSERVER])]}
+    observers = {
+        OBSERVER: [_mapping(chance, chance.choice(("Record", "Record", "Special")), common, domains[OBSERVER])]
+    }
     if chance.random() < 0.3:
         domain = chance.choice(list(members))
         fitting = [one for one, type in domains[domain].items() if _can_be_made(type.all, common.all)]
