@@ -29,13 +29,18 @@ def test_a_key_is_new_once_across_batches_and_restarts(tmp_path: Path) -> None:
     assert new_in(Delivered(tmp_path), 2, "a", "b", "c", "d") == ["d"]
 
 
-def test_a_batch_that_fails_leaves_no_notes(tmp_path: Path) -> None:
-    delivered = Delivered(tmp_path)
-    new_in(delivered, 0, "a")
-    with pytest.raises(KeyboardInterrupt), delivered.batch(1):
+def _interrupt(delivered: Delivered) -> None:
+    with delivered.batch(1):
         assert delivered.is_new("b", DAY, 1)
         delivered.note("newest", "later")
         raise KeyboardInterrupt
+
+
+def test_a_batch_that_fails_leaves_no_notes(tmp_path: Path) -> None:
+    delivered = Delivered(tmp_path)
+    new_in(delivered, 0, "a")
+    with pytest.raises(KeyboardInterrupt):
+        _interrupt(delivered)
     assert (len(delivered), delivered.noted("newest")) == (1, None)
     assert new_in(delivered, 1, "a", "b") == ["b"]
 

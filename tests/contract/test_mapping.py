@@ -181,6 +181,17 @@ def test_translate_means_the_same_as_filtering_the_mapped_event(mapping: Mapping
     assert holds(mapping.translate(filter_on_target), event) == holds(filter_on_target, mapped)
 
 
+@given(event=local_events, text=st.sampled_from(["where.x > 1", "not where.y <= 2", "exists where", "where.x != 1"]))
+def test_translate_knows_that_a_point_needs_both_coordinates(event: Event, text: str) -> None:
+    target = EventType("T", "shared", own={"where": AttributeType(Kind.POINT, optional=True)})
+    made, faults = read_mapping({"where": "point(count, at.x)"}, local_scope(), target)
+    assert faults == []
+    tree = bind_text(text, Scope(target, Taxonomy("shared", [target])))
+    mapped = made.apply(event)
+    assert isinstance(mapped, Event)
+    assert holds(made.translate(tree), event) == holds(tree, mapped)
+
+
 def test_translate_refuses_to_look_inside_a_computed_struct() -> None:
     target = EventType("T", "shared", own={"where": AttributeType(Kind.POINT)})
     made, faults = read_mapping({"where": "if count > 1 then at else point(0, 0)"}, local_scope(), target)

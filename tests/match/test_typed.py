@@ -69,9 +69,7 @@ def meant(conditions: Sequence[Expression], event: Event) -> list[int]:
 
 
 @given(conditions=st.lists(filters(1), max_size=5), found=st.lists(events(), max_size=6))
-def test_one_event_and_a_batch_match_what_the_conditions_mean(
-    conditions: list[Expression], found: list[Event]
-) -> None:
+def test_one_event_and_a_batch_match_what_the_conditions_mean(conditions: list[Expression], found: list[Event]) -> None:
     matcher = TypedMatcher(SAMPLE, conditions)
     expected = [meant(conditions, event) for event in found]
     assert [matcher.match_one(event) for event in found] == expected
@@ -88,9 +86,7 @@ def test_many_conditions_match_as_few_do(conditions: list[Expression], found: li
 
 
 @pytest.mark.parametrize("indexed", [0, 1_000])
-def test_a_matcher_travels_with_its_index_only_when_that_is_dear(
-    monkeypatch: pytest.MonkeyPatch, indexed: int
-) -> None:
+def test_a_matcher_travels_with_its_index_only_when_that_is_dear(monkeypatch: pytest.MonkeyPatch, indexed: int) -> None:
     monkeypatch.setattr(typed, "INDEXED", indexed)
     conditions = [bind_text(text, Scope(SAMPLE)) for text in ("total > 3", "heat > 2", "room like 'a%'")]
     matcher = TypedMatcher(SAMPLE, conditions)

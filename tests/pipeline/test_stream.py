@@ -196,7 +196,7 @@ def _run_disturbed(command: list[str], victim: str | None, chance: random.Random
 
 
 def _kill_workers(pid: int) -> None:
-    """Kill the Python processes of Spark below a process, all at once; there is at least one, which forks the others."""
+    """Kill the Python processes of Spark below a process: the one that forks the others, and those."""
     workers = [one for one in _descendants(pid) if b"pyspark.daemon" in Path(f"/proc/{one}/cmdline").read_bytes()]
     assert workers
     for one in workers:

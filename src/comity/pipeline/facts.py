@@ -82,7 +82,10 @@ def _take(column: Any, complete: dict[str, bool], ranges: dict[str, Range | None
 def _range(known: Any) -> Range | None:
     if known is None or not known.has_min_max:
         return None
-    least, most = _value(known.min), _value(known.max)
+    try:
+        least, most = _value(known.min), _value(known.max)
+    except (OverflowError, ValueError):  # a time or a text that Python cannot hold
+        return None
     return None if least is None or most is None else Range(least, most)
 
 

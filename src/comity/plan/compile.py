@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from comity.contract.mapping import Mapping
 from comity.event.types import EventType
 from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE, Expression
 from comity.federation.model import Contract, Federation, Subscription
+from comity.limits import Limits, limits
 from comity.plan.stages import Delivery, Plan, Route
 
 
@@ -33,11 +35,17 @@ def compile_plan(federation: Federation) -> Plan:
 
 
 def _incomplete(source: EventType, mediate: Mapping | None) -> Expression:
-    return FALSE if mediate is None else simplify(mediate.incomplete(), source)
+    return FALSE if mediate is None else _simplified(mediate.incomplete(), source, limits())
 
 
 def _in_terms_of(source: EventType, mediate: Mapping | None, condition: Expression) -> Expression:
-    return simplify(condition if mediate is None else mediate.translate(condition), source)
+    return _simplified(condition if mediate is None else mediate.translate(condition), source, limits())
+
+
+@lru_cache(maxsize=200_000)
+def _simplified(tree: Expression, source: EventType, bounds: Limits) -> Expression:
+    """Kept, because a federation whose files change is compiled again, and most of its profiles are as before."""
+    return simplify(tree, source)
 
 
 _Way = tuple[EventType, str | None, Mapping | None, Expression, Mapping | None]

@@ -85,7 +85,8 @@ class RunMetrics(Collector):
         yield _gauge("comity_run", "The federation that runs.", {self._federation: 1}, "federation")
         yield CounterMetricFamily("comity_records", "Records read.", value=self._counts["records"])
         yield _counter("comity_rejected", "Records rejected, by the code of the reason.", self._rejected, "code")
-        yield CounterMetricFamily("comity_late", "Events that some profile wanted and that came late; they are delivered.", value=self._counts["late"])
+        late = "Events that some profile wanted and that came late; they are delivered."
+        yield CounterMetricFamily("comity_late", late, value=self._counts["late"])
         yield CounterMetricFamily("comity_matched", "Events that some profile wanted.", value=self._counts["matched"])
         yield _counter("comity_delivered", "Notifications, by profile.", self._delivered, "profile")
         yield _counter("comity_dead_letters", "Notifications that a sink did not take.", self._dead, "sink")

@@ -176,7 +176,23 @@ def _without(*names: str) -> Change:
 
 def _wrong_attribute(chance: Random, record: Record, type: EventType) -> Record:
     """An attribute of a kind that is wrong for most of them, right for some."""
-    odd = (None, True, 5, 5.0, -1.5, "x", "", "5 min", "2024-02-30T00:00:00Z", "!!!", 2**63, -(2**70), [], [1], [None])
+    odd: tuple[Any, ...] = (
+        None,
+        True,
+        5,
+        5.0,
+        -1.5,
+        "x",
+        "",
+        "5 min",
+        "2024-02-30T00:00:00Z",
+        "!!!",
+        2**63,
+        -(2**70),
+        [],
+        [1],
+        [None],
+    )
     value = chance.choice((*odd, {}, {"x": 1}, {"x": 1, "y": "2"}, [1, 2], {"deep": 1.0}, {"ports": None}, 1e999))
     names = list(type.attributes) or ["none"]
     return {**record, "data": {**record["data"], chance.choice(names): value}}
