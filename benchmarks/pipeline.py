@@ -197,8 +197,8 @@ def _shares(spark: SparkSession, form: str, files: list[str], plan: Plan) -> dic
     window = Window.around(datetime.now(UTC))
     tables = Tables.of(spark, Inputs.of(files))
     steps: dict[str, DataFrame] = {}
-    if tables.lines:
-        steps["read lines"] = tables.lines[0][0]
+    if tables.lines is not None:
+        steps["read lines"] = tables.lines
         steps["decode and match"] = prepared.hits(tables, window)
     else:
         rows, facts = tables.rows[0]

@@ -45,7 +45,8 @@ class Scanned(NamedTuple):
 class LineScanner:
     """Reads events of known types from lines; it can be pickled, and used by several threads.
 
-    A type is found by its qualified name; types of one namespace also by their simple names. An event whose time is
+    A type is found by its qualified name; types of one namespace also by their simple names, unless these are not
+    wanted. An event whose time is
     not in the range is doubtful, and so is any line that has a duration, bytes or a list in an attribute of its type.
 
     >>> from comity.event.types import AttributeType
@@ -64,8 +65,10 @@ class LineScanner:
         require_time: bool,
         earliest_us: int | None = None,
         latest_us: int | None = None,
+        simple_names: bool = True,
     ) -> None:
         self.types = tuple(types)
+        self.simple_names = simple_names
         self.require_time = require_time
         self.earliest_us, self.latest_us = earliest_us, latest_us
         self._layout: Layout | None = None
@@ -92,7 +95,7 @@ class LineScanner:
         if self._layout is None:
             from comity.event.scan_kernels import fill_table
 
-            layout = layout_of(self.types, self.require_time)
+            layout = layout_of(self.types, self.require_time, self.simple_names)
             fill_table(layout.plan)
             self._layout = layout
         return self._layout

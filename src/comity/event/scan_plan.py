@@ -159,7 +159,7 @@ class Layout:
     depth: int
 
 
-def layout_of(types: Sequence[EventType], require_time: bool) -> Layout:
+def layout_of(types: Sequence[EventType], require_time: bool, simple_names: bool = True) -> Layout:
     """The plan for types; abstract ones have no events, so lines that name them are doubtful."""
     builder = _Builder()
     is_mandatory = [one[3] or (one[1] is Role.TIME and require_time) for one in _ENVELOPE]
@@ -167,7 +167,7 @@ def layout_of(types: Sequence[EventType], require_time: bool) -> Layout:
     for slot, (name, role, lane, _) in zip(envelope, _ENVELOPE, strict=True):
         builder.set(slot, name, role, lane, is_nullable=not is_mandatory[slot])
     scanned = [one for one in types if not one.abstract and _is_scannable(one.attributes)]
-    names = _names(types, scanned)
+    names = _names(types, scanned, simple_names)
     for texts in (names, {mode: number for number, mode in enumerate(MODES)}, {"1.0": 0}):
         slots = builder.object([False] * len(texts))
         for slot, (text, number) in zip(slots, texts.items(), strict=True):
@@ -176,10 +176,10 @@ def layout_of(types: Sequence[EventType], require_time: bool) -> Layout:
     return Layout(builder.plan(), scanned, columns, builder.lanes, builder.depth)
 
 
-def _names(types: Sequence[EventType], scanned: Sequence[EventType]) -> dict[str, int]:
+def _names(types: Sequence[EventType], scanned: Sequence[EventType], simple_names: bool) -> dict[str, int]:
     """By qualified name; types of one namespace also by simple name, as their taxonomy finds them."""
     by_name = {one.qualified_name: one for one in types}
-    if len({one.namespace for one in types}) == 1:
+    if simple_names and len({one.namespace for one in types}) == 1:
         by_name |= {one.name: one for one in types}
     numbers = {id(one): number for number, one in enumerate(scanned)}
     return {name: numbers[id(one)] for name, one in by_name.items() if id(one) in numbers and _is_plain(name)}

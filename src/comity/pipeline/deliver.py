@@ -11,20 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from comity.connect.folder import REJECTED
 from comity.contract.mapping import Mapping
-from comity.event.jsonlines import Rejected
 from comity.event.types import AttributeType, EventType
 from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE
 from comity.pipeline.columns import TypedColumns, compile_value
 from comity.pipeline.lines import json_line
 from comity.pipeline.operands import quoted
-from comity.pipeline.wrap import ENVELOPE_FIELDS, REJECTED_TYPE, rejected_fields, spark_type, struct_type
+from comity.pipeline.wrap import ENVELOPE_FIELDS, REJECTED_TYPE, spark_type, struct_type
 from comity.plan.ways import Way, Ways
 
 FOUND_TYPE = T.ArrayType(
@@ -44,14 +43,6 @@ def hits_schema(types: Sequence[EventType]) -> T.StructType:
             T.StructField("doubtful", T.LongType()),
         ]
     )
-
-
-def rejected_hits(records: Sequence[Rejected], types: Sequence[EventType], spark: SparkSession) -> DataFrame:
-    """The hits that only say what was rejected."""
-    rows = [{"rejected": rejected_fields(record), "counted": 1} for record in records]
-    schema = hits_schema(types)
-    wide = [tuple(row.get(field.name) for field in schema) for row in rows]
-    return spark.createDataFrame(wide, schema)
 
 
 def observe_hits(hits: DataFrame, into: Observation, late_before: datetime | None = None) -> DataFrame:

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyspark.sql import DataFrame, SparkSession
 
-from comity.event.csvlines import read_header
-from comity.event.jsonlines import Rejected
-from comity.event.parquet import broken_parquet
 from comity.pipeline.facts import Facts, facts_of
-from comity.pipeline.failure import spark_failures
-from comity.pipeline.worker import Headers
-from comity.pipeline.wrap import read_lines
 
 CSV_SUFFIXES = (".csv", ".csv.gz")
 PARQUET_SUFFIXES = (".parquet",)
@@ -29,32 +20,44 @@ class Inputs:
     """The files of a run, by their form."""
 
     lines: tuple[str, ...]
-    csv: tuple[str, ...]
     parquet: tuple[str, ...]
+    others: tuple[str, ...]
+    """What workers read themselves: CSV, and compressed files, which cannot be read from the middle."""
 
     @classmethod
     def of(cls, files: Iterable[str]) -> Inputs:
         """Files told apart by their names; what has no known suffix is JSON Lines.
 
         >>> Inputs.of(["a.jsonl", "b.csv.gz", "c.parquet"])
-        Inputs(lines=('a.jsonl',), csv=('b.csv.gz',), parquet=('c.parquet',))
+        Inputs(lines=('a.jsonl',), parquet=('c.parquet',), others=('b.csv.gz',))
         """
-        found: dict[str, list[str]] = {"lines": [], "csv": [], "parquet": []}
+        found: dict[str, list[str]] = {"lines": [], "parquet": [], "others": []}
         for file in files:
             found[_form(file)].append(file)
-        return cls(*(tuple(sorted(found[form])) for form in ("lines", "csv", "parquet")))
+        return cls(*(tuple(sorted(found[form])) for form in ("lines", "parquet", "others")))
 
-    def parquet_groups(self) -> tuple[list[ParquetGroup], list[Rejected]]:
-        """The Parquet files, those with the same columns together; and those that are none, with the reason."""
+    def parquet_groups(self) -> tuple[list[ParquetGroup], list[str]]:
+        """The Parquet files, those with the same columns together; and those that Spark cannot read, or not alike."""
         groups: dict[str, list[tuple[str, parquet.FileMetaData]]] = {}
-        broken: list[Rejected] = []
+        others: list[str] = []
         for file in self.parquet:
-            found = _footer(file)
-            if isinstance(found, Rejected):
-                broken.append(found)
-                continue
-            groups.setdefault(str(found.schema.to_arrow_schema().remove_metadata()), []).append((file, found))
-        return [ParquetGroup.of(group) for group in groups.values()], broken
+            footer = _footer(file)
+            schema = None if footer is None else footer.schema.to_arrow_schema().remove_metadata()
+            if footer is None or schema is None or not all(_is_known(one.type) for one in schema):
+                others.append(file)
+            else:
+                groups.setdefault(str(schema), []).append((file, footer))
+        return [ParquetGroup.of(group) for group in groups.values()], others
+
+
+def _is_known(kind: pa.DataType) -> bool:
+    """Whether Spark reads values of the type as the in-process reader does, to the microsecond and without loss."""
+    inner = [kind.field(at).type for at in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+    is_odd = pa.types.is_duration(kind) or pa.types.is_time(kind)
+    return not is_odd and kind not in (_NANOSECONDS, _NANOSECONDS_UTC) and all(map(_is_known, inner))
+
+
+_NANOSECONDS, _NANOSECONDS_UTC = pa.timestamp("ns"), pa.timestamp("ns", "UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,37 +74,15 @@ class ParquetGroup:
         return cls([file for file, _ in group], facts_of(footers), sum(footer.num_rows for footer in footers))
 
 
-def _footer(file: str) -> parquet.FileMetaData | Rejected:
+def _footer(file: str) -> parquet.FileMetaData | None:
+    """None for a file that is broken: the in-process reader says how."""
     try:
         return parquet.read_metadata(file)
-    except (pa.ArrowException, OSError) as error:
-        return broken_parquet(error, file)
+    except (pa.ArrowException, OSError):
+        return None
 
 
 def _form(file: str) -> str:
-    if file.endswith(CSV_SUFFIXES):
-        return "csv"
-    return "parquet" if file.endswith(PARQUET_SUFFIXES) else "lines"
-
-
-def text_lines(spark: SparkSession, inputs: Inputs) -> Iterator[tuple[DataFrame, Headers]]:
-    """The lines of text files, those of CSV apart, with the headers of their files."""
-    with spark_failures():
-        if inputs.lines:
-            yield read_lines(spark, inputs.lines), {}
-        if inputs.csv:
-            yield read_lines(spark, inputs.csv), csv_headers(inputs.csv)
-
-
-def csv_headers(files: Sequence[str]) -> Headers:
-    """What the first line of each file says about its columns."""
-    headers: dict[str | None, tuple[bytes, object]] = {}
-    for file in files:
-        first = _first_line(Path(file))
-        headers[file] = first, read_header(first)
-    return headers  # type: ignore[return-value]
-
-
-def _first_line(path: Path) -> bytes:
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
-        return bytes(stream.readline(_LONGEST_HEADER)).rstrip(b"\r\n")
+    if file.endswith((".csv", ".gz")):
+        return "others"
+    return "parquet" if file.endswith(".parquet") else "lines"

@@ -7,8 +7,10 @@ or the reasons.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from functools import reduce
 from operator import and_, or_
 
@@ -99,8 +101,9 @@ class _Reader:
         column, kind = found
         if declared.kind in (Kind.STRUCT, Kind.POINT) and isinstance(kind, T.StructType):
             return self._nested(column, kind, declared)
-        if isinstance(kind, T.TimestampNTZType) and declared.kind is Kind.TIMESTAMP:
-            return column.cast(wanted), F.lit(True)
+        if declared.kind is Kind.TIMESTAMP and isinstance(kind, T.TimestampType | T.TimestampNTZType):
+            moment = column.cast(wanted)
+            return moment, F.coalesce(moment.between(F.lit(_FIRST_MOMENT), F.lit(_LAST_MOMENT)), F.lit(True))
         is_same = kind == wanted and declared.kind not in (Kind.DURATION, Kind.LIST, Kind.STRUCT, Kind.POINT)
         if is_same or (kind.simpleString(), wanted.simpleString()) in _WIDER:
             value = column if is_same else column.cast(wanted)
@@ -119,6 +122,7 @@ class _Reader:
         return F.when(column.isNotNull(), F.struct(*parts)), column.isNull() | reduce(and_, tests)
 
 
+_FIRST_MOMENT, _LAST_MOMENT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _POINT = {name: AttributeType(Kind.FLOAT) for name in ("x", "y")}
 
 
@@ -203,7 +207,9 @@ class RowTable:
         columns = [own.column(path) for path in paths]
         kernel = _Kernel(name, tuple(".".join(path) for path in paths), shared, limits())
         is_own = self.vouched & self._is(name)
-        found: Column = arrow_udf(kernel.match, FOUND_TYPE, ArrowUDFType.SCALAR)(is_own, *columns)
+        with warnings.catch_warnings():  # Spark prefers hints, which cannot tell how many columns there are
+            warnings.simplefilter("ignore", UserWarning)
+            found: Column = arrow_udf(kernel.match, FOUND_TYPE, ArrowUDFType.SCALAR)(is_own, *columns)
         return found
 
 

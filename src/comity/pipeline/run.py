@@ -14,16 +14,16 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from comity.connect.folder import REJECTED, STAGING, Results, publish
-from comity.event.jsonlines import Rejected
 from comity.event.window import Window
 from comity.limits import limits
-from comity.pipeline.deliver import deliver, observe_hits, outcome_of_hit, rejected_hits
+from comity.pipeline.deliver import deliver, observe_hits, outcome_of_hit
 from comity.pipeline.facts import Facts
 from comity.pipeline.failure import spark_failures
-from comity.pipeline.read import Inputs, text_lines
+from comity.pipeline.read import Inputs
 from comity.pipeline.results import count_codes, count_profiles, keys_in, write_results
 from comity.pipeline.rows import RowTable
-from comity.pipeline.worker import Headers, Work, hits_in_lines
+from comity.pipeline.worker import Work, hits_in_files, hits_in_lines
+from comity.pipeline.wrap import NO_GLOBS, read_lines
 from comity.plan.matching import How, choose_matching
 from comity.plan.stages import Plan, Summary
 
@@ -56,20 +56,20 @@ def run_on_spark(
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What is read: lines of text, with the headers of CSV files, and rows, one table for each form of them."""
+    """What is read: lines of JSON, rows, one table for each form of them, and files that the workers read."""
 
-    lines: tuple[tuple[DataFrame, Headers], ...]
+    lines: DataFrame | None = None
     rows: tuple[tuple[DataFrame, Facts], ...] = ()
     row_count: int = 0
-    broken: tuple[Rejected, ...] = ()
-    """What stands for files that cannot be read."""
+    files: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, spark: SparkSession, inputs: Inputs) -> Tables:
-        groups, broken = inputs.parquet_groups()
-        rows = tuple((spark.read.parquet(*group.files), group.facts) for group in groups)
-        lines = tuple(text_lines(spark, inputs))
-        return cls(lines, rows, sum(group.rows for group in groups), tuple(broken))
+        groups, others = inputs.parquet_groups()
+        reader = spark.read.option(*NO_GLOBS)
+        rows = tuple((reader.parquet(*group.files), group.facts) for group in groups)
+        lines = read_lines(spark, inputs.lines) if inputs.lines else None
+        return cls(lines, rows, sum(group.rows for group in groups), (*inputs.others, *others))
 
 
 @dataclass(slots=True)
@@ -108,9 +108,10 @@ class PreparedPlan:
     def hits(self, tables: Tables, window: Window) -> DataFrame:
         """The hits of all tables."""
         found = [self._hits_of_rows(rows, facts, window) for rows, facts in tables.rows]
-        found += [hits_in_lines(lines, self.work, window, self.shared, headers) for lines, headers in tables.lines]
-        if tables.broken or not found:
-            found.append(rejected_hits(tables.broken, self.work.types, self.spark))
+        if tables.lines is not None:
+            found.append(hits_in_lines(tables.lines, self.work, window, self.shared))
+        if tables.files or not found:
+            found.append(hits_in_files(tables.files, self.work, window, self.shared, self.spark))
         return reduce(DataFrame.unionByName, found)
 
     def doubtful_hits(self, rows: DataFrame, window: Window) -> DataFrame:

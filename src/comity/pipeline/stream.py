@@ -12,7 +12,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
@@ -33,7 +33,7 @@ from comity.event.times import format_timestamp, parse_timestamp
 from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
-from comity.limits import limits
+from comity.limits import Limits, limited, limits
 from comity.pipeline.deliver import deliver, observe_hits
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.read import Inputs
@@ -61,6 +61,7 @@ class StreamRun:
     _known: Federation | None = field(default=None, init=False)
     _delivered: Delivered | None = field(default=None, init=False)
     _lock: BinaryIO | None = field(default=None, init=False)
+    _bounds: Limits = field(default_factory=limits, init=False)
 
     def start(
         self,
@@ -97,7 +98,8 @@ class StreamRun:
 
     def _take_files(self, paths: DataFrame, number: int) -> None:
         files = [plain_path(row["path"]) for row in paths.collect()]
-        self.take_batch(paths.sparkSession, [file for file in files if file is not None], number)
+        with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
+            self.take_batch(paths.sparkSession, [file for file in files if file is not None], number)
 
     def take_batch(self, spark: SparkSession, files: Sequence[str], number: int) -> None:
         """Deliver one batch of files; doing it again changes nothing."""
@@ -186,7 +188,7 @@ class StreamRun:
                     else:
                         continue
                     staged.put(to, line)
-            oldest = self.clock() - timedelta(days=limits().max_age_days + 1)
+            oldest = Window.around(self.clock()).earliest
             self.delivered.forget_before(oldest.date().isoformat())
         return replace(summary, rejected=codes.total(), delivered=dict(delivered), rejected_by_code=dict(codes))
 

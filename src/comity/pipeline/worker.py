@@ -7,20 +7,22 @@ every line of a small batch, goes through the decoder and the tests one by one, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from comity.event.csvlines import Header, decode_row
 from comity.event.event import Event
+from comity.event.files import read_events, read_json_lines
 from comity.event.jsonlines import Rejected, TypeLookup, decode
 from comity.event.parquet import batch_lines
 from comity.event.types import ENVELOPE, EventType
@@ -28,7 +30,7 @@ from comity.event.window import Window
 from comity.limits import Limits, limited, limits
 from comity.match.typed import TypedMatcher
 from comity.pipeline.deliver import hits_schema
-from comity.pipeline.wrap import cut_lines, decode_line, plain_path, rejected_fields, struct_converter, type_lookup
+from comity.pipeline.wrap import cut_lines, decode_line, rejected_fields, struct_converter
 from comity.plan.stages import Plan
 from comity.plan.ways import Ways, ways_of
 
@@ -37,19 +39,22 @@ if TYPE_CHECKING:
     from comity.match.channels import Ints
     from comity.match.index import Matches
 
-Headers = Mapping[str | None, tuple[bytes, Header]]
-"""By file: its first line, and what that says about the columns."""
-
+_MOST_PARTS = 1_000
+_LINES_AT_ONCE = 16_384
 SCANNED = 2_048
 """Lines in a batch from which on columns pay for the second that their kernels take to load."""
 
 
-def hits_in_lines(
-    lines: DataFrame, work: Work, window: Window, shared: HasValue, headers: Headers | None = None
-) -> DataFrame:
-    """The hits among lines of text: a column `value`, and maybe `file`; `headers` are those of CSV files, by file."""
-    worker = LineWorker(shared, window, limits(), headers or {})
+def hits_in_lines(lines: DataFrame, work: Work, window: Window, shared: HasValue) -> DataFrame:
+    """The hits among lines of JSON: a column `value`, and maybe `file`."""
+    worker = LineWorker(shared, window, limits())
     return cut_lines(lines, limits()).mapInArrow(worker.batches, hits_schema(work.types))
+
+
+def hits_in_files(files: Sequence[str], work: Work, window: Window, shared: HasValue, spark: SparkSession) -> DataFrame:
+    """The hits in files that the workers read themselves, each file in one piece."""
+    paths = spark.createDataFrame([(file,) for file in files], "path string").repartition(min(len(files), _MOST_PARTS))
+    return paths.mapInArrow(FileWorker(shared, window, limits()).batches, hits_schema(work.types))
 
 
 @dataclass(slots=True)
@@ -59,6 +64,8 @@ class Work:
     types: tuple[EventType, ...]
     ways: Ways
     matchers: dict[str, TypedMatcher]
+    named: dict[str, EventType]
+    """Every local type by its qualified name, the abstract ones too."""
     _pairs: dict[str, pa.StructArray] = field(default_factory=dict, init=False)
 
     def found(self, name: str, offsets: npt.NDArray[np.int64], ids: Ints) -> pa.Array:
@@ -69,7 +76,10 @@ class Work:
             profiles = pa.array([test.profile for test in tests], pa.string())
             ways = pa.array([test.way for test in tests], pa.int32())
             pairs = self._pairs[name] = pa.StructArray.from_arrays([profiles, ways], names=["profile", "way"])
-        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pairs.take(pa.array(ids)))
+        # In the order of the tests: of two ways to a profile all runners take the first.
+        events = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        ordered = ids[np.lexsort((ids, events))]
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pairs.take(pa.array(ordered)))
 
     @classmethod
     def of(cls, plan: Plan) -> Work:
@@ -79,7 +89,8 @@ class Work:
         matchers = {
             name: TypedMatcher(by_name[name], [test.condition for test in tests]) for name, tests in ways.tests.items()
         }
-        return cls(plan.types, ways, matchers)
+        named = by_name | {one.qualified_name: one for one in plan.abstract_types}
+        return cls(plan.types, ways, matchers, named)
 
 
 class HasValue(Protocol):
@@ -105,7 +116,7 @@ class Worker:
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The hits of each batch."""
         schema = to_arrow_schema(hits_schema(self.work.types), timezone="UTC")
-        self._lookup = type_lookup(self.work.types)
+        self._lookup = self.work.named.get
         with limited(**asdict(self.bounds)):
             for batch in batches:
                 yield from self.batch(batch, schema)
@@ -145,7 +156,6 @@ class RowWorker(Worker):
 class LineWorker(Worker):
     """Takes lines of JSON or CSV."""
 
-    headers: Headers = field(default_factory=dict)
     scanned: int = SCANNED
     _scanner: LineScanner | None = field(default=None, init=False)
 
@@ -161,35 +171,16 @@ class LineWorker(Worker):
             batch = batch.take(pa.array(scanned.doubtful))
         for line, size, file in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if line and not line.isspace():
-                counted += self._take(line, size, file, rows)
+                counted += 1
+                self.take_record(decode_line(line, size, file, self._lookup, self.bounds, require_time=True), rows)
         rows.count(counted)
         yield rows.batch()
-
-    # One by one
-
-    def _take(self, line: bytes, size: int, file: str | None, rows: _Rows) -> int:
-        """Adds the row of a line, if it is worth one; gives how many records it is."""
-        found = self._decode(line, size, file)
-        if found is None:
-            return 0
-        self.take_record(found, rows)
-        return 1
-
-    def _decode(self, line: bytes, size: int, file: str | None) -> Event | Rejected | None:
-        path = plain_path(file)
-        if path not in self.headers:
-            return decode_line(line, size, file, self._lookup, self.bounds, require_time=True)
-        first, header = self.headers[path]
-        row = line.removesuffix(b"\r")
-        if row == first:
-            return None
-        return decode_row(row, header, self._lookup, require_time=True, source_file=path)
 
     # As columns
 
     def _can_scan(self, batch: pa.RecordBatch) -> bool:
         """Whether it pays, and every line is whole: a line that was cut could pass for one that was not."""
-        if batch.num_rows < self.scanned or self.headers:
+        if batch.num_rows < self.scanned:
             return False
         longest = pc.max(batch.column(1)).as_py()
         return bool(longest <= self.bounds.max_record_bytes)
@@ -200,7 +191,9 @@ class LineWorker(Worker):
             from comity.event.scan import LineScanner
 
             earliest, latest = (_microseconds(moment) for moment in (self.window.earliest, self.window.latest))
-            self._scanner = LineScanner(self.work.types, require_time=True, earliest_us=earliest, latest_us=latest)
+            self._scanner = LineScanner(
+                self.work.types, require_time=True, earliest_us=earliest, latest_us=latest, simple_names=False
+            )
         return self._scanner.scan(batch.column(0))
 
     def _groups(self, scanned: Scanned, schema: pa.Schema) -> Iterator[tuple[int, pa.RecordBatch | None]]:
@@ -220,6 +213,47 @@ class LineWorker(Worker):
         # Events without a hit have no ids, so the ids are those of the hits, in order.
         offsets = np.append(matches.offsets[hit], matches.offsets[-1])
         return _assemble(schema, type, batch, self.work.found(type.qualified_name, offsets, matches.ids))
+
+
+class FileWorker(LineWorker):
+    """Takes whole files, as the in-process reader reads them: CSV, compressed ones, and Parquet that is not Spark's."""
+
+    def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for path in batch.column(0).to_pylist():
+            if path.endswith((".csv", ".csv.gz", ".parquet")):
+                yield from self._records(path, schema)
+            else:
+                yield from self._lines(path, schema)
+
+    def _records(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for some in _batched(read_events(path, self._lookup, require_time=True), _LINES_AT_ONCE):
+            rows = _Rows(self.work.types, schema)
+            for record in some:
+                self.take_record(record, rows)
+            rows.count(len(some))
+            yield rows.batch()
+
+    def _lines(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for some in _batched((line for _, line in read_json_lines(Path(path))), _LINES_AT_ONCE):
+            rows = _Rows(self.work.types, schema)
+            refused = [one for one in some if isinstance(one, Rejected)]
+            for one in refused:
+                rows.reject(one)
+            rows.count(len(refused))
+            yield rows.batch()
+            lines = pa.array([one for one in some if isinstance(one, bytes)], pa.binary())
+            file = pa.array([path] * len(lines), pa.string())
+            columns = {"line": lines, "size": pc.binary_length(lines), "file": file}
+            yield from super().batch(pa.RecordBatch.from_pydict(columns), schema)
+
+
+_T = TypeVar("_T")
+
+
+def _batched(items: Iterable[_T], most: int) -> Iterator[list[_T]]:
+    given = iter(items)
+    while some := list(islice(given, most)):
+        yield some
 
 
 def _assemble(schema: pa.Schema, type: EventType, batch: pa.RecordBatch, found: pa.Array) -> pa.RecordBatch:

@@ -80,9 +80,14 @@ def spark_type(attribute: AttributeType) -> T.DataType:
     return _SCALAR_TYPES[attribute.kind]
 
 
+NO_GLOBS = ("__globPaths__", "false")
+"""The option by which Spark takes the names of files as they are, and not as patterns."""
+
+
 def read_lines(spark: SparkSession, paths: str | Sequence[str]) -> DataFrame:
     """The lines of text files, compressed or not, as columns `value` and `file`. Lines may hold any bytes."""
-    text = spark.read.text(paths if isinstance(paths, str) else list(paths), lineSep="\n")
+    reader = spark.read.option(*NO_GLOBS)
+    text = reader.text(paths if isinstance(paths, str) else list(paths), lineSep="\n")
     return text.select("value", F.col("_metadata.file_path").alias("file"))
 
 

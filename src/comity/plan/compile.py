@@ -31,6 +31,7 @@ def compile_plan(federation: Federation) -> Plan:
         federation.name,
         tuple(federation.local_types()),
         tuple(replace(route, deliveries=tuple(deliveries[key])) for key, route in routes.items()),
+        tuple(one for domain in federation.domains.values() for one in domain.taxonomy.types if one.abstract),
     )
 
 

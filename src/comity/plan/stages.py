@@ -49,6 +49,8 @@ class Plan:
     types: tuple[EventType, ...]
     """The concrete local types: what sources may send."""
     routes: tuple[Route, ...]
+    abstract_types: tuple[EventType, ...] = ()
+    """Those that have no events of their own, which an event is told that names one."""
 
     @property
     def subscribers(self) -> tuple[str, ...]:
