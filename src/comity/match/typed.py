@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from comity.event.event import Event
 from comity.event.types import AttributeType, EventType
 from comity.expression.compile import Test, compile_filter
-from comity.expression.tree import Expression
+from comity.expression.tree import TRUE, Expression
 from comity.match.match import INDEXED
 
 if TYPE_CHECKING:
@@ -67,7 +67,10 @@ class TypedMatcher:
         return self._index
 
     def __getstate__(self) -> tuple[object, ...]:
-        return self.type, self.conditions, self.index if len(self.conditions) >= INDEXED else None
+        if len(self.conditions) < INDEXED:
+            return self.type, self.conditions, None
+        # With the index the conditions are not looked at any more, and there are many of them.
+        return self.type, [TRUE] * len(self.conditions), self.index
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.type, self.conditions, self._index = state

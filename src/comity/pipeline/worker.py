@@ -27,6 +27,7 @@ from comity.event.jsonlines import Rejected, TypeLookup, decode
 from comity.event.parquet import batch_lines
 from comity.event.types import ENVELOPE, EventType
 from comity.event.window import Window
+from comity.expression.tree import TRUE
 from comity.limits import Limits, limited, limits
 from comity.match.typed import TypedMatcher
 from comity.pipeline.deliver import hits_schema
@@ -80,6 +81,15 @@ class Work:
         events = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         ordered = ids[np.lexsort((ids, events))]
         return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pairs.take(pa.array(ordered)))
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        # The matchers have the conditions; the workers need to know only whose they are.
+        tests = {name: tuple(replace(test, condition=TRUE) for test in own) for name, own in self.ways.tests.items()}
+        return self.types, Ways(self.ways.ways, tests), self.matchers, self.named
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.types, self.ways, self.matchers, self.named = state
+        self._pairs = {}
 
     @classmethod
     def of(cls, plan: Plan) -> Work:
