@@ -7,6 +7,7 @@ profiles together want one event in a hundred. Everything follows from the seeds
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -79,17 +80,22 @@ observers:
 
 def write_federation(folder: Path, profiles: int) -> None:
     """The files of the federation, with so many profiles."""
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     (folder / "plant.yaml").write_text(PLANT)
     (folder / "office.yaml").write_text(OFFICE)
     (folder / "contract.yaml").write_text(CONTRACT)
     chance = random.Random(SEED)
-    lines = ["profiles:"]
-    lines += [
-        f'  p{number}: {{domain: office, on: Measurement, where: "{_filter(chance, profiles)}"}}'
-        for number in range(profiles)
-    ]
-    (folder / "profiles.yaml").write_text("\n".join(lines) + "\n")
+    for first in range(0, profiles, _FILE):
+        lines = [
+            f'  p{number}: {{domain: office, on: Measurement, where: "{_filter(chance, profiles)}"}}'
+            for number in range(first, min(first + _FILE, profiles))
+        ]
+        (folder / f"profiles-{first:06d}.yaml").write_text("\n".join(["profiles:", *lines]) + "\n")
+
+
+_FILE = 10_000
+"""Profiles in one file."""
 
 
 def _filter(chance: random.Random, profiles: int) -> str:
