@@ -46,7 +46,6 @@ LINE_SCHEMA = (
 GOAL = 0.8
 """The share of the floor's rate that is to be reached: of floor a with columns, of floor b by the index."""
 FEW = 20
-NOTHING_STAGED = "noop"
 
 
 @dataclass(slots=True)
@@ -214,7 +213,7 @@ def _shares(spark: SparkSession, form: str, files: list[str], plan: Plan) -> dic
 
 def _noop(table: DataFrame) -> float:
     started = time.monotonic()
-    table.write.format(NOTHING_STAGED).mode("overwrite").save()
+    table.write.format("noop").mode("overwrite").save()
     return time.monotonic() - started
 
 

@@ -86,6 +86,21 @@ def test_a_broken_parquet_file_is_rejected_and_the_rest_goes_on(spark: SparkSess
     assert refused["file"].endswith("2.parquet")
 
 
+def test_a_batch_of_nothing_but_an_empty_file_is_done(spark: SparkSession, tmp_path: Path) -> None:
+    events, out = tmp_path / "events", tmp_path / "out"
+    events.mkdir()
+    (events / "1.jsonl").touch()
+    batches: list[int] = []
+    stream = StreamRun(WatchedFederation(EXAMPLE), out, lambda number, summary: batches.append(summary.records))
+    start(spark, stream, events)
+    stream.close()
+    write(events / "2.jsonl")
+    start(spark, stream, events)
+    stream.close()
+    assert batches == [0, 1]
+    assert len(lines(out / "fire_station")) == 2
+
+
 def test_a_batch_of_nothing_but_broken_files_is_done(spark: SparkSession, tmp_path: Path) -> None:
     events, out = tmp_path / "events", tmp_path / "out"
     events.mkdir()

@@ -161,8 +161,6 @@ class Landing:
         self._thread = threading.Thread(target=context.run, args=(self._run,), name=name, daemon=True)
         self._thread.start()
 
-    run_in_thread = start
-
     def stop(self, timeout_s: float = 30.0) -> None:
         """Land what was taken, and end the thread; a second time does nothing."""
         self._stopping.set()

@@ -80,12 +80,6 @@ def read_json_lines(
                     yield number, line
 
 
-def read_stream_lines(stream: IO[bytes], name: str | None = None) -> Iterator[tuple[int, bytes | Rejected]]:
-    """The same for a stream of JSON Lines."""
-    for number, line, _ in _numbered(stream, name, False):
-        yield number, line
-
-
 def event_files(path: Path) -> list[Path]:
     """The files of events at a path: those of a directory in the order of their names, or the one file.
 

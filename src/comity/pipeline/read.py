@@ -10,10 +10,6 @@ from pyarrow import parquet
 
 from comity.pipeline.facts import Facts, facts_of
 
-CSV_SUFFIXES = (".csv", ".csv.gz")
-PARQUET_SUFFIXES = (".parquet",)
-_LONGEST_HEADER = 1_048_576
-
 
 @dataclass(frozen=True, slots=True)
 class Inputs:

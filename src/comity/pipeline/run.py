@@ -43,10 +43,13 @@ def run_on_spark(
     prepared = PreparedPlan(plan, spark)
     inputs = Inputs.of(events)
     staging = out / STAGING
-    with spark_failures():
-        tables = Tables.of(spark, inputs)
-        compiled = time.monotonic()
-        summary = prepared.write(tables, window, staging, results)
+    try:
+        with spark_failures():
+            tables = Tables.of(spark, inputs)
+            compiled = time.monotonic()
+            summary = prepared.write(tables, window, staging, results)
+    finally:
+        prepared.close()
     written = time.monotonic()
     publish(staging, out, [*plan.subscribers, REJECTED], results)
     done = time.monotonic()

@@ -7,6 +7,7 @@ every line of a small batch, goes through the decoder and the tests one by one, 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -54,7 +55,8 @@ def hits_in_lines(lines: DataFrame, work: Work, window: Window, shared: HasValue
 
 def hits_in_files(files: Sequence[str], work: Work, window: Window, shared: HasValue, spark: SparkSession) -> DataFrame:
     """The hits in files that the workers read themselves, each file in one piece."""
-    paths = spark.createDataFrame([(file,) for file in files], "path string").repartition(min(len(files), _MOST_PARTS))
+    parts = max(1, min(len(files), _MOST_PARTS))  # a batch of a stream may have nothing but empty files
+    paths = spark.createDataFrame([(file,) for file in files], "path string").repartition(parts)
     return paths.mapInArrow(FileWorker(shared, window, limits()).batches, hits_schema(work.types))
 
 
@@ -111,7 +113,7 @@ class HasValue(Protocol):
 
 
 @dataclass(slots=True)
-class Worker:
+class Worker(ABC):
     """Decodes and matches."""
 
     shared: HasValue
@@ -131,9 +133,9 @@ class Worker:
             for batch in batches:
                 yield from self.batch(batch, schema)
 
+    @abstractmethod
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The hits of one batch."""
-        raise NotImplementedError
 
     def take_record(self, found: Event | Rejected, rows: _Rows) -> None:
         """Adds the row of a record, if it is worth one."""
