@@ -99,3 +99,7 @@ def test_merger_of_typed_filters_is_their_union(texts: list[str]) -> None:
 @given(open_filters())
 def test_merger_of_open_filters_is_their_union(texts: list[str]) -> None:
     check_merger(texts, open_scope())
+
+
+def test_merger_of_filters_on_the_type_leaves_no_type_out() -> None:
+    check_merger(["event.type != 'Base' and not (any = -1)", "not (is Base) and any = -1"], open_scope())

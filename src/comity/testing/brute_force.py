@@ -132,7 +132,7 @@ class _Constants:
         texts = (*patterns, *(value for value in values if isinstance(value, str)))
         names = {name for node in nodes if isinstance(node, IsType) for name in node.names}
         if ("event", "type") in attributes(tree):
-            names.update(texts)
+            names.update(text for text in texts if text)  # a type has a name
         return cls(values, texts, (*sorted(names), "no-such-type"), 3 if len(attributes(tree)) < 3 else 2)
 
     def domain(self, kind: Kind) -> list[Value]:

@@ -1,0 +1,1 @@
+"""Composite events: operators, parameters, their reference semantics, and the incremental detector."""

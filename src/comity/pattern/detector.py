@@ -1,0 +1,121 @@
+"""The incremental detector of many patterns: events go in, reports come out as the watermark moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from comity.event.event import Event
+from comity.pattern.bound import BoundPattern
+from comity.pattern.machine import Machine, TraceState
+from comity.pattern.occurrence import Report, Seen
+
+TraceKey = tuple[int, tuple[Any, ...]]
+"""The number of a pattern, and the correlation key."""
+
+
+@dataclass(slots=True)
+class Detector:
+    """All traces of some patterns.
+
+    >>> from datetime import UTC, datetime, timedelta
+    >>> from comity.pattern.bound import bind_pattern
+    >>> from comity.pattern.tree import Operand, Sequence as Steps
+    >>> detector = Detector([bind_pattern("ab", Steps((Operand("a", "A"), Operand("b", "B")), within=60_000_000))])
+    >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    >>> detector.take([Event("1", "/x", "A", noon), Event("2", "/x", "B", noon + timedelta(seconds=5))])
+    >>> [report.as_dict()["events"] for report in detector.finish()]
+    [{'a': '1', 'b': '2'}]
+    """
+
+    patterns: Sequence[BoundPattern]
+    start: int | None = None
+    """Where all traces start; without it, with the first event."""
+    done: int | None = None
+    """Everything up to this time was reported."""
+    earliest: int | None = None
+    latest: int | None = None
+    """The times of the first and the last event."""
+    late: int = 0
+    """Events that came when their time was done."""
+    traces: dict[TraceKey, TraceState] = field(default_factory=dict)
+    _machines: list[Machine] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._machines = [Machine(pattern) for pattern in self.patterns]
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Events of all types, in any order; those whose time is done are counted as late."""
+        for event in events:
+            seen = Seen.of(event)
+            if self.see(seen.time):
+                for number, pattern in enumerate(self.patterns):
+                    own = seen if pattern.parameters.ties is None else Seen.of(event, pattern.parameters.ties)
+                    for operand, test in pattern.tests.items():
+                        if test(event):
+                            self.add(number, operand, own)
+
+    def see(self, time: int) -> bool:
+        """Note that there was an event of whatever type; whether it is in time."""
+        if self.done is not None and time <= self.done:
+            self.late += 1
+            return False
+        self.earliest = time if self.earliest is None else min(self.earliest, time)
+        self.latest = time if self.latest is None else max(self.latest, time)
+        return True
+
+    def add(self, pattern: int, operand: str, seen: Seen) -> None:
+        """An event that fulfils what an operand of a pattern asks."""
+        key = self.patterns[pattern].key
+        value = key.of(operand, seen.event) if key else ()
+        if value is not None:
+            self._trace((pattern, value)).add(operand, seen)
+
+    def advance(self, upto: int) -> Iterator[Report]:
+        """What closes up to and including a time; no more events of such times are taken."""
+        if self.done is not None and upto <= self.done:
+            return
+        self.done = upto
+        self._begin(upto)
+        for key, trace in list(self.traces.items()):
+            yield from trace.advance(upto)
+            if trace.is_idle:
+                del self.traces[key]
+
+    def finish(self, until: int | None = None) -> Iterator[Report]:
+        """The rest: with `until`, up to that time; without, all that closes when nothing more happens."""
+        if until is not None:
+            yield from self.advance(until)
+            return
+        if self.latest is None and self.start is None:
+            return
+        last = self.latest if self.latest is not None else self.start
+        assert last is not None, "one of them is there"
+        self._begin(last)
+        for trace in self.traces.values():
+            yield from trace.finish(last)
+        self.traces.clear()
+
+    @property
+    def event_count(self) -> int:
+        """Events that are kept, each as often as it is an operand's."""
+        return sum(trace.event_count for trace in self.traces.values())
+
+    def _begin(self, upto: int) -> None:
+        """Start the traces in which something is awaited before any event comes, once it is known when."""
+        if self.start is None and self.earliest is not None and self.earliest <= upto:
+            self.start = self.earliest
+        if self.start is None or self.start > upto:
+            return
+        for number, machine in enumerate(self._machines):
+            if machine.timers.silences:
+                trace = self._trace((number, ()))
+                if not trace.has_begun:
+                    trace.begin(self.start)
+
+    def _trace(self, key: TraceKey) -> TraceState:
+        found = self.traces.get(key)
+        if found is None:
+            found = self.traces[key] = TraceState(self._machines[key[0]])
+        return found
