@@ -6,14 +6,14 @@ key by which events are split into traces.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import msgspec
 
 from comity.errors import Misuse, Place
-from comity.event.event import Event
 from comity.event.kinds import Kind
 from comity.event.taxonomy import Taxonomy
 from comity.expression.bind import bind_filter
@@ -22,7 +22,7 @@ from comity.expression.render import render
 from comity.expression.scope import Table
 from comity.expression.tree import TRUE, And, Attribute, Expression, IsType, attributes, conjunction, substitute
 from comity.pattern.correlation import Key, canonical, correlation_key
-from comity.pattern.occurrence import LAST_TIE, Bindings, Seen
+from comity.pattern.occurrence import LAST_TIE, Bindings, Happening, Seen
 from comity.pattern.parameters import Parameters
 from comity.pattern.scope import OpenNames, OperandScope, scope_of, with_operands
 from comity.pattern.tree import (
@@ -103,7 +103,29 @@ class BoundPattern:
             paths.update([self.parameters.ties] if self.parameters.ties else ())
         return {name: frozenset(paths) for name, paths in found.items()}
 
-    def text_of(self, operand: str, event: Event) -> bytes:
+    def needs_line(self, operand: str) -> bool:
+        """Whether conditions between operands read attributes of its events."""
+        joins = (one for own in (*self.joins.values(), *self.against.values()) for one in own)
+        return any(operand in join.operands for join in joins)
+
+    @cached_property
+    def operand_names(self) -> tuple[str, ...]:
+        """Every operand; elsewhere they are numbered by their position here."""
+        return tuple(operand.name for operand in operands(self.pattern))
+
+    @cached_property
+    def body(self) -> str:
+        """A digest of everything but the name: profiles that agree in it find the same at the same time."""
+        joins = [
+            sorted(render(join.condition) for join in own) for own in (*self.joins.values(), *self.against.values())
+        ]
+        filters = sorted((name, repr(condition)) for name, condition in self.filters.items())
+        own = sorted((name, str(how)) for name, how in self.parameters.own_duplicates.items())
+        rest = replace(self.parameters, own_duplicates={})
+        text = repr((self.pattern, filters, joins, self.key.parts if self.key else None, own, rest))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def text_of(self, operand: str, event: Happening) -> bytes:
         """What the profile compares of an event with others, as JSON."""
         return msgspec.json.encode([canonical(event.get(path)) for path in sorted(self.needed[operand])])
 
@@ -142,7 +164,7 @@ def bind_pattern(
         if len(used) == 1:
             (only,) = used
             filters[only].append(_without_operand(item))
-        elif key is None or item not in key.items:
+        elif item != TRUE and (key is None or item not in key.items):
             _place(pattern, Join(used, item), joins, against)
     return BoundPattern(
         name,

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from comity.event.event import Event
-from comity.pattern.occurrence import Occurrence, Report, Seen
+from comity.pattern.occurrence import Happening, Occurrence, Report, Seen
 from comity.pattern.parameters import Parameters
 
 Chosen = Mapping[str, Seen | tuple[Seen, ...]]
@@ -59,5 +58,5 @@ def _together(group: list[Occurrence], parameters: Parameters) -> tuple[Occurren
     return whole, lists
 
 
-def _events(seen: Seen | tuple[Seen, ...]) -> Event | tuple[Event, ...]:
+def _events(seen: Seen | tuple[Seen, ...]) -> Happening | tuple[Happening, ...]:
     return tuple(one.event for one in seen) if isinstance(seen, tuple) else seen.event

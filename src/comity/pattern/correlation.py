@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from comity.event.event import Event
 from comity.event.kinds import Point, Value
 from comity.expression.tree import Attribute, Compare, Expression
+from comity.pattern.occurrence import Happening
 
 Path = tuple[str, ...]
 
@@ -28,7 +28,7 @@ class Key:
         """The attributes of an operand that take part."""
         return tuple(path for part in self.parts for path in dict(part)[operand])
 
-    def of(self, operand: str, event: Event) -> tuple[Any, ...] | None:
+    def of(self, operand: str, event: Happening) -> tuple[Any, ...] | None:
         """The key of an event as that operand; None when it has none, and so takes part in nothing."""
         found = []
         for part in self.parts:
@@ -65,13 +65,13 @@ def canonical(value: Value | None) -> Any:
     raise TypeError(f"no value: {value!r}")
 
 
-def key_bytes(key: tuple[Any, ...]) -> bytes:
-    """The key as bytes, the same in every process.
+def key_text(key: tuple[Any, ...]) -> str:
+    """The key as a text, the same in every process.
 
-    >>> key_bytes(("attic", 3))
-    b'["attic",3]'
+    >>> key_text(("attic", 3))
+    '["attic",3]'
     """
-    return msgspec.json.encode(key)
+    return msgspec.json.encode(key).decode()
 
 
 def correlation_key(operands: Sequence[str], items: Iterable[Expression]) -> Key | None:

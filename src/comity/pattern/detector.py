@@ -11,7 +11,7 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.machine import Machine, TraceState
 from comity.pattern.occurrence import Report, Seen
 
-TraceKey = tuple[int, tuple[Any, ...]]
+TraceKey = tuple[int, Any]
 """The number of a pattern, and the correlation key."""
 
 
@@ -25,7 +25,7 @@ class Detector:
     >>> detector = Detector([bind_pattern("ab", Steps((Operand("a", "A"), Operand("b", "B")), within=60_000_000))])
     >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     >>> detector.take([Event("1", "/x", "A", noon), Event("2", "/x", "B", noon + timedelta(seconds=5))])
-    >>> [report.as_dict()["events"] for report in detector.finish()]
+    >>> [report.as_dict()["events"] for _, report in detector.finish()]
     [{'a': '1', 'b': '2'}]
     """
 
@@ -70,20 +70,24 @@ class Detector:
         key = self.patterns[pattern].key
         value = key.of(operand, seen.event) if key else ()
         if value is not None:
-            self._trace((pattern, value)).add(operand, seen)
+            self.add_to((pattern, value), operand, seen)
 
-    def advance(self, upto: int) -> Iterator[Report]:
-        """What closes up to and including a time; no more events of such times are taken."""
+    def add_to(self, key: TraceKey, operand: str, seen: Seen) -> None:
+        """The same, of which the trace is known."""
+        self.trace(key).add(operand, seen)
+
+    def advance(self, upto: int) -> Iterator[tuple[int, Report]]:
+        """What closes up to and including a time, by the number of its pattern; such times are done then."""
         if self.done is not None and upto <= self.done:
             return
         self.done = upto
         self._begin(upto)
         for key, trace in list(self.traces.items()):
-            yield from trace.advance(upto)
+            yield from ((key[0], report) for report in trace.advance(upto))
             if trace.is_idle:
                 del self.traces[key]
 
-    def finish(self, until: int | None = None) -> Iterator[Report]:
+    def finish(self, until: int | None = None) -> Iterator[tuple[int, Report]]:
         """The rest: with `until`, up to that time; without, all that closes when nothing more happens."""
         if until is not None:
             yield from self.advance(until)
@@ -93,8 +97,8 @@ class Detector:
         last = self.latest if self.latest is not None else self.start
         assert last is not None, "one of them is there"
         self._begin(last)
-        for trace in self.traces.values():
-            yield from trace.finish(last)
+        for (number, _), trace in self.traces.items():
+            yield from ((number, report) for report in trace.finish(last))
         self.traces.clear()
 
     @property
@@ -110,11 +114,12 @@ class Detector:
             return
         for number, machine in enumerate(self._machines):
             if machine.timers.silences:
-                trace = self._trace((number, ()))
+                trace = self.trace((number, ()))
                 if not trace.has_begun:
                     trace.begin(self.start)
 
-    def _trace(self, key: TraceKey) -> TraceState:
+    def trace(self, key: TraceKey) -> TraceState:
+        """The trace with a key, a new one if there is none."""
         found = self.traces.get(key)
         if found is None:
             found = self.traces[key] = TraceState(self._machines[key[0]])

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -42,11 +42,27 @@ def moment_text(time: int) -> str:
         return str(time)
 
 
+class Happening(Protocol):
+    """An event, as far as patterns look at it."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def identity(self) -> tuple[str, str]: ...
+
+    def get(self, path: tuple[str, ...]) -> Value | None:
+        """The value at a path."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """An event at its point of time. They are ordered by time, tie-break, source and id."""
 
-    event: Event
+    event: Happening
     time: int
     tie: int = 0
     point: Point = field(init=False, compare=False)
@@ -117,7 +133,7 @@ class Report:
     profile: str
     start: int
     end: int
-    events: Mapping[str, Event | tuple[Event, ...]]
+    events: Mapping[str, Happening | tuple[Happening, ...]]
     version: int = 1
 
     @property
@@ -125,7 +141,7 @@ class Report:
         """The same for the same profile, version, interval and events, whoever finds it."""
         return report_id(self.profile, self.version, self.start, self.end, (one.identity for one in self.all_events()))
 
-    def all_events(self) -> Iterator[Event]:
+    def all_events(self) -> Iterator[Happening]:
         """The events, operand by operand."""
         for found in self.events.values():
             yield from found if isinstance(found, tuple) else (found,)
@@ -143,9 +159,9 @@ class Report:
 
 def report_id(profile: str, version: int, start: int, end: int, identities: Iterable[tuple[str, str]]) -> str:
     """A report's identity, as 32 hexadecimal digits."""
-    content = msgspec.json.encode([profile, version, start, end, sorted(identities)])
+    content = msgspec.json.encode([profile, version, start, end, sorted(set(identities))])
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _ids(found: Event | tuple[Event, ...]) -> str | list[str]:
+def _ids(found: Happening | tuple[Happening, ...]) -> str | list[str]:
     return [one.id for one in found] if isinstance(found, tuple) else found.id

@@ -1,12 +1,16 @@
-"""Files of profiles: text with one `name: filter` a line (`#` begins a comment), or YAML.
+"""Files of profiles, in four forms.
 
-In YAML, `profiles:` holds a mapping from names to filters, or to `{on: TYPE, where: FILTER, domain: NAME}`.
+Text with one `name: filter` a line (`#` begins a comment). Behind such lines, or without them, text with blocks that
+begin with `profile NAME` (comity.pattern.text). RDL, in files that end in `.rdl` or begin with a rule
+(comity.pattern.rdl). And YAML: `profiles:` holds a mapping from names to filters, or to `{on: TYPE, where: FILTER,
+domain: NAME}`, or, for a composite profile, to `{on: PATTERN, where: …, duplicates: …, consume: …, limit: …, ties: …,
+version: …}`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,12 +18,19 @@ from typing import Any
 from comity.document import Document, did_you_mean, parse_document, read_text
 from comity.errors import ComityError, Faults, Misuse, Place
 from comity.expression.parse import Parsed, as_filter, parse_text
-from comity.profile.profile import Locate, Profile
+from comity.pattern.clauses import PARAMETERS, build_composite
+from comity.pattern.composite import Composite
+from comity.pattern.rdl import is_rdl, scan_rdl
+from comity.pattern.text import scan_composites
+from comity.pattern.written import Written, check_name
+from comity.profile.profile import Locate, Profile, composite_profile
 
-_NAME = re.compile(r"\w[\w.\-]*")
 _YAML_SUFFIXES = (".yaml", ".yml")
 _YAML_START = re.compile(r"(?:[ \t]*(?:#.*|---[ \t]*)?\n)*profiles[ \t]*:[ \t]*(?:#.*|\{.*)?(?:\n|$)")
 _KEYS = {"on", "where", "domain", "description"}
+_BLOCK = re.compile(r"^[ \t]*(?:profile|PROFILE)[ \t]+(?!:)\S", re.M)
+_PATTERN = re.compile(r"\S\s+\S|[;&|()\[\]]")
+"""What is in a pattern and not in the name of a type."""
 
 
 def read_profiles(path: str | Path) -> list[Profile]:
@@ -47,9 +58,14 @@ def parse_profiles(text: str, file: str) -> tuple[list[Profile], list[ComityErro
         document = parse_document(text, file)
         for name, value in _entries(document):
             _take_entry(reader, document, name, value)
+    elif file.endswith(".rdl") or is_rdl(text):
+        reader.take_written(*scan_rdl(text, file))
     else:
-        for number, line in enumerate(text.split("\n"), start=1):
+        block = _BLOCK.search(text)
+        begin = block.start() if block else len(text)
+        for number, line in enumerate(text[:begin].split("\n"), start=1):
             _take_line(reader, line, file, number)
+        reader.take_written(*scan_composites(text, file, begin))
     return list(reader.found.values()), reader.faults
 
 
@@ -62,15 +78,33 @@ class _Reader:
 
     def take(self, name: str, place: Place, where: str, locate: Locate, on: str | None, domain: str | None) -> None:
         """Note one profile, or what is wrong with it."""
-        if not _NAME.fullmatch(name):
-            hint = "use letters, digits, underscores, dots and dashes"
-            self.faults.append(Misuse(f"{name[:60]!r} cannot name a profile", code="bad-name", place=place, hint=hint))
-        elif name in self.found:
-            self.faults.append(_duplicate(self.found[name], place))
+        self._check_name(name, place)
         try:
             self.found.setdefault(name, Profile(name, _parsed(where), on, domain, place, locate))
         except Misuse as error:
             self.faults.append(locate(error, "where"))
+
+    def take_composite(
+        self, name: str, place: Place, composite: Composite, locate: Locate, domain: str | None = None
+    ) -> None:
+        """Note one composite profile."""
+        self._check_name(name, place)
+        self.found.setdefault(name, Profile(name, composite.where, None, domain, place, locate, composite))
+
+    def take_written(self, found: list[Written], faults: list[ComityError]) -> None:
+        """Note the composite profiles of a text, and what is wrong with others."""
+        self.faults += faults
+        for one in found:
+            self.take_composite(one.name, one.spot.place, one.composite, one.locate)
+
+    def _check_name(self, name: str, place: Place) -> None:
+        try:
+            check_name(name)
+        except Misuse as error:
+            self.faults.append(Misuse(error.message, code=error.code, place=place, hint=error.hint))
+            return
+        if name in self.found:
+            self.faults.append(_duplicate(self.found[name], place))
 
 
 def _duplicate(first: Profile, place: Place) -> Misuse:
@@ -129,12 +163,38 @@ def _not_text(document: Document, path: tuple[str, ...], value: Any) -> Misuse:
     return document.fault(f"expected text, not {shown}", path, code="bad-value", hint=hint)
 
 
+def is_composite_entry(value: object) -> bool:
+    """Whether an entry of a YAML file is a composite profile: `on` is more than a type, or it has a key of patterns.
+
+    >>> is_composite_entry({"on": "Heat h ; Fire f"}), is_composite_entry({"on": "Heat", "where": "value > 30"})
+    (True, False)
+    """
+    if not isinstance(value, Mapping):
+        return False
+    on = value.get("on")
+    return any(key in value for key in PARAMETERS) or (isinstance(on, str) and bool(_PATTERN.search(on.strip())))
+
+
+def composite_entries(document: Document) -> list[ComityError]:
+    """An error for each composite profile of a YAML file, for whoever cannot handle them."""
+    top = document.data if isinstance(document.data, dict) else {}
+    entries = top.get("profiles")
+    found = entries.items() if isinstance(entries, dict) else ()
+    return [
+        document.locate(composite_profile(name), ("profiles", name, "on"))
+        for name, value in found
+        if is_composite_entry(value)
+    ]
+
+
 def _take_entry(reader: _Reader, document: Document, name: str, value: Any) -> None:
     at = ("profiles", name)
     given = value if isinstance(value, dict) else {}
-    reader.faults += [_unknown_key(document, (*at, key), _KEYS) for key in given if key not in _KEYS]
+    known = _KEYS | set(PARAMETERS)
+    reader.faults += [_unknown_key(document, (*at, key), known) for key in given if key not in known]
     texts = {"where": "true", **given} if given else {"where": value}
-    wrong = [key for key in ("on", "where", "domain") if not isinstance(texts.get(key, ""), str)]
+    texts |= {key: str(given[key]) for key in PARAMETERS if type(given.get(key)) is int}
+    wrong = [key for key in ("on", "where", "domain", *PARAMETERS) if not isinstance(texts.get(key, ""), str)]
     reader.faults += [_not_text(document, (*at, key) if given else at, texts[key]) for key in wrong]
     if wrong:
         return
@@ -142,4 +202,14 @@ def _take_entry(reader: _Reader, document: Document, name: str, value: Any) -> N
     def locate(error: ComityError, part: str) -> ComityError:
         return document.locate(error, (*at, part) if given else at)
 
-    reader.take(name, document.place(at, key=True), texts["where"], locate, texts.get("on"), texts.get("domain"))
+    place = document.place(at, key=True)
+    if not is_composite_entry(value):
+        reader.take(name, place, texts["where"], locate, texts.get("on"), texts.get("domain"))
+        return
+    if "on" not in texts:
+        reader.faults.append(document.fault("`on` is missing", at, code="missing-key"))
+    clauses = {key: texts[key] for key in ("on", "where", *PARAMETERS) if key in texts}
+    composite, faults = build_composite(clauses, locate)
+    reader.faults += faults
+    if composite is not None:
+        reader.take_composite(name, place, composite, locate, texts.get("domain"))

@@ -1,0 +1,269 @@
+"""`comity detect`: composite profiles over events."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+
+import typer
+
+from comity.cli.match import Engine
+from comity.cli.output import console, refuse_overwriting, result_stream, write_json
+from comity.cli.rejected import RejectedRecords
+from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
+from comity.errors import Misuse
+
+if TYPE_CHECKING:
+    from comity.event.taxonomy import Taxonomy
+    from comity.pattern.bound import BoundPattern
+    from comity.pattern.rows import Found
+
+EXAMPLE = "Example:  comity detect profiles.txt events.jsonl --until 2026-05-01T12:00:00Z"
+
+_IDLE_S = 0.2
+
+
+class Reports(Protocol):
+    """What an engine finds. The figures are complete once the last report was taken."""
+
+    @property
+    def events(self) -> int:
+        """Events that were looked at, without the rejected records."""
+
+    @property
+    def late(self) -> int:
+        """Events that came too late to take part."""
+
+    def found(self) -> Iterator[Found]:
+        """The reports."""
+
+
+def detect(
+    context: typer.Context,
+    profiles: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PROFILES",
+            help="Composite profiles: text, RDL or YAML. Simple profiles with a type are taken, too.",
+            show_default=False,
+        ),
+    ],
+    events: Annotated[
+        str,
+        typer.Argument(
+            metavar="EVENTS",
+            help="Events with times: JSON Lines, CSV or Parquet, a file, a folder, or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    types: TypesOption = None,
+    engine: Annotated[Engine, typer.Option(help="In this process, or on Spark.")] = Engine.LOCAL,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Report while events come: - with the local engine, a folder on Spark.")
+    ] = False,
+    begin: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Silences start there.", show_default=False)
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How far the input was observed; nothing after it.", show_default=False),
+    ] = None,
+    lateness: Annotated[
+        str, typer.Option(metavar="DURATION", help="With --stream: how far events may be out of order.")
+    ] = "0 s",
+    clock: Annotated[
+        bool, typer.Option("--clock", help="With --stream: time passes by the clock, too, while nothing comes.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="Write reports to a file; of a stream on Spark, a folder.", show_default=False
+        ),
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="Print reports per profile and in total.")] = False,
+    rejected: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write records that are no events there.", show_default=False)
+    ] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Detect composite events.
+
+    Prints a line for each report: `{"profile": …, "id": …, "start": …, "end": …, "events": {operand: event id}}`.
+    Stored events are complete: absences that reach past the last one are reported, unless --until says how far the
+    input was observed.
+    """
+    for output in (out, rejected):
+        refuse_overwriting(output, profiles, events)
+    taxonomy = read_types(types) if types else None
+    patterns = read_patterns(profiles, taxonomy)
+    period = _micros("--from", begin), _micros("--until", until)
+    if stream and engine is Engine.SPARK:
+        raise Misuse("a stream on Spark is not here yet", code="not-here")
+    if stream:
+        check_bounded(patterns)
+    with ExitStack() as stack:
+        sink = None if count and out is None else stack.enter_context(result_stream(out))
+        refused = stack.enter_context(RejectedRecords.into(rejected))
+        reports: Reports
+        if engine is Engine.SPARK:
+            reports = _on_spark(patterns, events, taxonomy, period, refused, context.ensure_object(Session))
+        else:
+            late = _lateness(lateness) if stream else None
+            reports = _LocalReports(patterns, events, taxonomy, period, refused, late, clock)
+        counts = _write(reports.found(), sink, flush=stream)
+    refused.report(reports.events, format)
+    if reports.late:
+        console(stderr=True).print(f"{reports.late:,} events came too late", style="yellow")
+    if count:
+        _print_counts(counts, [one.name for one in patterns], reports, refused.count, format)
+
+
+def read_patterns(path: Path, taxonomy: Taxonomy | None) -> list[BoundPattern]:
+    """The composite profiles of a file, bound; raises `Faults` with all that is wrong."""
+    from comity.profile.patterns import read_bound_patterns
+
+    return read_bound_patterns(path, taxonomy)
+
+
+def check_bounded(patterns: Sequence[BoundPattern]) -> None:
+    """Refuse patterns whose state would grow as long as a stream runs."""
+    from comity.pattern.bank import unbounded
+
+    for pattern in unbounded(patterns):
+        raise Misuse(
+            f"the state of profile {pattern.name!r} grows without bound",
+            code="unbounded-pattern",
+            hint="give the pattern a time frame (`within 1 h`), or the profile a limit (`limit 1000`)",
+        )
+
+
+def _micros(option: str, text: str | None) -> int | None:
+    from comity.pattern.occurrence import microseconds
+    from comity.plan.period import read_instant
+
+    return None if text is None else microseconds(read_instant(text))
+
+
+def _lateness(text: str) -> int:
+    from comity.event.times import parse_duration
+
+    found = parse_duration(text)
+    if found is None or found.total_seconds() < 0:
+        raise Misuse(f"{text[:40]!r} is no duration", code="bad-duration", hint="write --lateness '10 s'")
+    return round(found.total_seconds() * 1_000_000)
+
+
+class _LocalReports:
+    """Detection in this process."""
+
+    def __init__(
+        self,
+        patterns: Sequence[BoundPattern],
+        events: str,
+        taxonomy: Taxonomy | None,
+        period: tuple[int | None, int | None],
+        refused: RejectedRecords,
+        lateness_us: int | None,
+        clock: bool,
+    ) -> None:
+        from comity.engine.detect import Detection
+        from comity.event.files import read_events
+
+        self._detection = Detection(
+            patterns,
+            taxonomy,
+            lambda record: refused.add(record.as_dict()),
+            *period,
+        )
+        self._records = read_events(events, taxonomy, require_time=True)
+        self._lateness_us, self._clock = lateness_us, clock
+
+    @property
+    def events(self) -> int:
+        return self._detection.events
+
+    @property
+    def late(self) -> int:
+        return self._detection.late
+
+    def found(self) -> Iterator[Found]:
+        if self._lateness_us is None:
+            return self._detection.over_stored(self._records)
+        clock = _clock_us if self._clock else None
+        return self._detection.over_stream(as_they_come(self._records), self._lateness_us, clock)
+
+
+def _clock_us() -> int:
+    return time.time_ns() // 1000
+
+
+T = TypeVar("T")
+
+
+def as_they_come(items: Iterable[T]) -> Iterator[T | None]:
+    """The items, and None whenever there is none for a moment."""
+    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=10_000)
+
+    def read() -> None:
+        try:
+            for item in items:
+                waiting.put(("item", item))
+            waiting.put(("end", None))
+        except Exception as error:  # it is raised again where the items are taken
+            waiting.put(("error", error))
+
+    threading.Thread(target=read, name="comity-reader", daemon=True).start()
+    while True:
+        try:
+            what, item = waiting.get(timeout=_IDLE_S)
+        except queue.Empty:
+            yield None
+            continue
+        if what == "end":
+            return
+        if what == "error":
+            raise item
+        yield item
+
+
+def _on_spark(
+    patterns: Sequence[BoundPattern],
+    events: str,
+    taxonomy: Taxonomy | None,
+    period: tuple[int | None, int | None],
+    refused: RejectedRecords,
+    session: Session,
+) -> Reports:
+    raise Misuse("not here yet", code="not-here")
+
+
+def _write(found: Iterable[Found], sink: IO[bytes] | None, *, flush: bool) -> Counter[str]:
+    """Write a line for each report; gives how many each profile has."""
+    counts: Counter[str] = Counter()
+    for report in found:
+        counts[report.profile] += 1
+        if sink is not None:
+            sink.write(report.as_json() + b"\n")
+            if flush:
+                sink.flush()
+    return counts
+
+
+def _print_counts(counts: Counter[str], names: list[str], reports: Reports, rejected: int, format: Format) -> None:
+    total = counts.total()
+    if format is Format.JSON:
+        profiles = {name: counts[name] for name in names}
+        figures = {"events": reports.events, "late": reports.late, "rejected": rejected}
+        write_json({"total": total, "profiles": profiles, **figures})
+        return
+    out = console()
+    width = max(map(len, [*names, "total"]))
+    for name in names:
+        out.print(f"{name:<{width}}  {counts[name]:>12,}")
+    out.print(f"{'total':<{width}}  {total:>12,}", style="bold")

@@ -1,0 +1,66 @@
+"""From events to candidates: which operands of which patterns an event fulfils, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from comity.event.event import Event
+from comity.event.jsonlines import encode
+from comity.pattern.bank import Bank
+from comity.pattern.bound import BoundPattern
+from comity.pattern.correlation import key_text
+from comity.pattern.occurrence import Seen
+from comity.pattern.rows import CANDIDATES
+
+Fulfilled = Callable[[Event], Iterable[tuple[int, int]]]
+"""For an event, the numbers of patterns and operands whose filters it fulfils."""
+
+
+def one_by_one(bank: Bank) -> Fulfilled:
+    """Tests every operand of every pattern; good for a few of them."""
+    tests = [
+        (number, operand, pattern.tests[name])
+        for number, pattern in enumerate(bank.patterns)
+        if bank.leaders[number] == number
+        for operand, name in enumerate(pattern.operand_names)
+    ]
+    return lambda event: [(number, operand) for number, operand, test in tests if test(event)]
+
+
+@dataclass(slots=True)
+class Extraction:
+    """Candidates, gathered event by event; `keep_lines` when every event's JSON is wanted."""
+
+    bank: Bank
+    fulfilled: Fulfilled
+    keep_lines: bool = False
+    _rows: list[tuple[int, int, str, int, int, str, str, str | None]] = field(default_factory=list, init=False)
+    earliest: int | None = field(default=None, init=False)
+    latest: int | None = field(default=None, init=False)
+
+    def take(self, event: Event) -> None:
+        """An event, which has a time, and whose type need not interest any pattern."""
+        seen = Seen.of(event)
+        self.earliest = seen.time if self.earliest is None else min(self.earliest, seen.time)
+        self.latest = seen.time if self.latest is None else max(self.latest, seen.time)
+        for number, operand in self.fulfilled(event):
+            pattern = self.bank.patterns[number]
+            name = pattern.operand_names[operand]
+            key = pattern.key.of(name, event) if pattern.key else ()
+            if key is not None:
+                ties = pattern.parameters.ties
+                tie = Seen.of(event, ties).tie if ties else 0
+                line = self._line(pattern, name, event)
+                self._rows.append((number, operand, key_text(key), seen.time, tie, event.source, event.id, line))
+
+    def table(self) -> pa.Table:
+        """What was gathered since the last call."""
+        columns = list(zip(*self._rows, strict=True)) or [()] * len(CANDIDATES)
+        self._rows = []
+        return pa.table([pa.array(column, one.type) for column, one in zip(columns, CANDIDATES)], schema=CANDIDATES)
+
+    def _line(self, pattern: BoundPattern, operand: str, event: Event) -> str | None:
+        return encode(event).decode() if self.keep_lines or pattern.needs_line(operand) else None

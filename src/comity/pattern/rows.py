@@ -1,0 +1,124 @@
+"""Candidates and reports as columns, for many patterns at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import pyarrow as pa
+
+from comity.event.kinds import Value
+from comity.pattern.bound import BoundPattern
+from comity.pattern.occurrence import Happening, moment_text, report_id
+
+CANDIDATES = pa.schema(
+    [
+        pa.field("pattern", pa.int32()),
+        pa.field("operand", pa.int32()),
+        pa.field("key", pa.string()),
+        pa.field("time", pa.int64()),
+        pa.field("tie", pa.int64()),
+        pa.field("source", pa.string()),
+        pa.field("id", pa.string()),
+        pa.field("line", pa.string()),
+    ]
+)
+"""An event that fulfils what an operand asks: the numbers of the pattern and the operand, the text of the correlation
+key, microseconds, the tie-break (0 where the profile has none), the identity; and the event as JSON, if that is needed.
+"""
+
+STATE = pa.schema([*(field for field in CANDIDATES if field.name != "operand"), pa.field("mask", pa.int64())])
+"""What is kept of flat patterns: candidates, with the operands of each event as the bits of a mask."""
+
+REPORTS = pa.schema(
+    [
+        pa.field("pattern", pa.int32()),
+        pa.field("start", pa.int64()),
+        pa.field("end", pa.int64()),
+        pa.field("operand", pa.list_(pa.int32())),
+        pa.field("source", pa.list_(pa.string())),
+        pa.field("id", pa.list_(pa.string())),
+        pa.field("line", pa.list_(pa.string())),
+    ]
+)
+"""A report: its interval, and for each event the number of the operand and the identity."""
+
+Decode = Callable[[str], Happening]
+"""From the JSON of an event to the event."""
+
+
+def no_candidates() -> pa.Table:
+    """A table of candidates without rows."""
+    return CANDIDATES.empty_table()
+
+
+@dataclass(slots=True)
+class LineEvent:
+    """An event as a line, which is decoded when something asks for its attributes."""
+
+    source: str
+    id: str
+    line: str | None
+    decode: Decode
+    _decoded: Happening | None = field(default=None, init=False)
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        return self.source, self.id
+
+    def get(self, path: tuple[str, ...]) -> Value | None:
+        if self._decoded is None:
+            assert self.line is not None, "the line is there where attributes are needed"
+            self._decoded = self.decode(self.line)
+        return self._decoded.get(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A report, ready to be written."""
+
+    profile: str
+    id: str
+    start: int
+    end: int
+    events: Mapping[str, str | list[str]]
+    """By operand, the id of its event, or the ids that it collected."""
+    lines: Mapping[str, str | list[str]]
+    """The same with the JSON of the events, where that was carried along."""
+
+    def as_json(self) -> bytes:
+        """The report as a line."""
+        return msgspec.json.encode(
+            {
+                "profile": self.profile,
+                "id": self.id,
+                "start": moment_text(self.start),
+                "end": moment_text(self.end),
+                "events": self.events,
+            }
+        )
+
+
+def found_reports(reports: pa.Table, patterns: Sequence[BoundPattern]) -> Iterator[Found]:
+    """The reports of a table, one by one."""
+    columns = [reports.column(name).to_pylist() for name in REPORTS.names]
+    for number, start, end, operands, sources, ids, lines in zip(*columns, strict=True):
+        bound = patterns[number]
+        identity = report_id(bound.name, bound.parameters.version, start, end, zip(sources, ids, strict=True))
+        events = _by_operand(bound, operands, ids)
+        carried = _by_operand(bound, operands, lines) if lines and lines[0] is not None else {}
+        yield Found(bound.name, identity, start, end, events, carried)
+
+
+def _by_operand(bound: BoundPattern, operands: list[int], values: list[str]) -> dict[str, str | list[str]]:
+    found: dict[str, str | list[str]] = {}
+    for number, value in sorted(zip(operands, values, strict=True), key=lambda pair: bound.operand_names[pair[0]]):
+        name = bound.operand_names[number]
+        if bound.parameters.of(name).collect:
+            known = found.setdefault(name, [])
+            assert isinstance(known, list)
+            known.append(value)
+        else:
+            found[name] = value
+    return found
