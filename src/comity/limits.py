@@ -79,6 +79,10 @@ class Limits:
     """Bytes of one file that a live source lands in, beyond its last record."""
     max_source_attempts: int = 6
     """Times in a row that a live source may fail before its run does."""
+    max_traced_events: int = 2_000
+    """Events that one trace of a composite profile shows step by step."""
+    max_traced_steps: int = 20_000_000
+    """Combinations of events that such a trace looks at, over all points of time."""
     max_simplified_nodes: int = 10_000
     """Nodes that one part of a filter may grow to when it is simplified; a larger one stays as it was."""
 

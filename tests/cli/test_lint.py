@@ -29,6 +29,18 @@ def test_lint_prints_a_line_for_each_fault(comity, write):
     assert "p.txt:2:4: there is no unit 'nosuchunit' [unknown-unit]\n" in result.out
 
 
+def test_lint_of_composite_profiles(comity, write):
+    hot = "profile hot\non Heat h ; not Fan f within 5 min\nwhere h.value > 30\n"
+    good = [write("a.txt", "a: x > 1\n" + hot), write("b.rdl", "rule b onEvent Heat h, Fan f where h.value > f.value")]
+    assert _lint(comity, *good, write("c.yaml", "profiles: {c: {on: Heat h | Fan f}}")) == []
+    bad = write("d.txt", "a: x > 1 nounit\n" + hot + "  and x.y > 1\nprofile b\non A ; B within 5\n")
+    assert _lint(comity, bad) == [
+        ("d.txt", 1, 4, "unknown-unit"),
+        ("d.txt", 5, 7, "unknown-operand"),
+        ("d.txt", 7, 17, "syntax"),
+    ]
+
+
 def test_lint_of_types(comity, write):
     text = "domain: a\ntypes:\n  A: {extends: B}\n  B: {extends: A}\n  C: {attributes: {x: flaot, y: int nounit}}\n"
     assert _lint(comity, write("t.yaml", text)) == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from comity.pattern.extract import Extraction, one_by_one
 from comity.pattern.occurrence import microseconds
 from comity.pattern.reference import reports
 from comity.pattern.rows import found_reports
+from comity.pattern.text import parse_composite
 from comity.testing.patterns import START, composites, traces
 
 
@@ -31,8 +33,6 @@ def bank_of(given: list[Composite]) -> Bank:
 
 
 def expected(patterns: list[BoundPattern], trace: list[Event]) -> list[bytes]:
-    import msgspec
-
     return sorted(msgspec.json.encode(report.as_dict()) for one in patterns for report in reports(one, trace))
 
 
@@ -76,3 +76,14 @@ def test_bank_of_a_stream(given: list[Composite], trace: list[Event], data: st.D
     reported, _ = bank.detect(extracted(bank, left).table(), state, done=done, start=start, last=last)
     found += [one.as_json() for one in found_reports(reported, bank.patterns)]
     assert sorted(found) == expected(bank.patterns, trace)
+
+
+def test_bank_of_a_condition_that_is_never_true() -> None:
+    never = composite_of("profile never on (A a | B b) within 5 s where 1 = 2")
+    bank = bank_of([never])
+    got = extracted(bank, [Event("1", "/s", "B", START)])
+    assert bank.detect(got.table(), start=got.earliest, last=got.latest)[0].num_rows == 0
+
+
+def composite_of(text: str) -> Composite:
+    return parse_composite(text)[1]

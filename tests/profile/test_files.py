@@ -1,9 +1,15 @@
 import pytest
 
 from comity.errors import ComityError, Faults, Misuse
+from comity.event.kinds import Kind
+from comity.event.taxonomy import Taxonomy
+from comity.event.types import AttributeType, EventType
 from comity.expression.parse import parse
 from comity.expression.scope import Scope
 from comity.limits import limited
+from comity.match.match import Matcher
+from comity.pattern.parameters import FIRST, Consume, Duplicates, Parameters
+from comity.pattern.parse import parse_pattern
 from comity.profile import Profile, read_profiles
 from comity.profile.files import scan_profiles
 
@@ -159,3 +165,156 @@ def test_bind_points_into_the_file(write, text, name, place):
     with pytest.raises(ComityError) as caught:
         profile.bind(Scope())
     assert str(caught.value.place) == place
+
+
+# Composite profiles
+
+HOT = "profile hot\non Heat h ; not Fan f within 5 min\nwhere h.value > 30 and f.room = h.room\nconsume delete\n"
+
+
+def test_read_profiles_composite(write):
+    (hot,) = read_profiles(write(HOT))
+    assert (hot.name, hot.on, str(hot.place)) == ("hot", None, "profiles.txt:1:1")
+    assert hot.composite.pattern == parse_pattern("Heat h ; not Fan f within 5 min")
+    assert hot.composite.where is hot.where
+    assert hot.composite.parameters == Parameters(consume=Consume.DELETE)
+
+
+def test_read_profiles_of_lines_and_blocks(write):
+    profiles = read_profiles(
+        write("cold: value < 0\nprofile: x > 1\n\n" + HOT + "profile b on Heat h where h.value > 3\n")
+    )
+    assert [(one.name, one.composite is not None) for one in profiles] == [
+        ("cold", False),
+        ("profile", False),
+        ("hot", True),
+        ("b", True),
+    ]
+
+
+@pytest.mark.parametrize("name", ["rules.rdl", "rules.txt", "rules"])
+def test_read_profiles_rdl(write, name):
+    rule, other = read_profiles(write("rule a\nonEvent Heat h1, Heat h2;\nrule b; onEvent Fire f", name))
+    assert rule.composite.pattern == parse_pattern("Heat h1 & Heat h2")
+    assert (other.name, str(other.place)) == ("b", f"{name}:3:1")
+
+
+def test_read_profiles_yaml_composite(write):
+    lines = [
+        "profiles:",
+        "  simple: {on: Heat, where: value > 30}",
+        "  a: {on: Heat h ; Fan f within 5 min, where: h.value > 30, domain: house}",
+        "  b: {on: Heat, duplicates: 2, consume: delete, limit: 10, ties: event.sequence, version: 2}",
+        "  c:",
+        "    on: |",
+        "      Heat h &",
+        "      Fan f",
+        "    duplicates: first, h 2..4",
+        "    ties: by event.sequence",
+        "  d: {on: 'urn:a:b'}",
+    ]
+    simple, a, b, c, d = read_profiles(write("\n".join(lines), "p.yaml"))
+    assert (simple.composite, simple.on) == (None, "Heat")
+    assert (a.composite.pattern, a.domain, a.on) == (parse_pattern("Heat h ; Fan f within 5 min"), "house", None)
+    assert b.composite.pattern == parse_pattern("Heat")
+    assert b.composite.parameters == Parameters(
+        duplicates=Duplicates(2, 2), consume=Consume.DELETE, limit=10, ties=("event", "sequence"), version=2
+    )
+    assert c.composite.pattern == parse_pattern("Heat h & Fan f")
+    assert c.composite.parameters.own_duplicates == {"h": Duplicates(2, 4)}
+    assert (c.composite.parameters.duplicates, c.composite.parameters.ties) == (FIRST, ("event", "sequence"))
+    assert (d.composite, d.on) == (None, "urn:a:b")
+
+
+def test_read_profiles_composite_has_every_fault_with_its_place(write):
+    text = "hot: x >\n" + HOT + "profile hot\non A ;\n  B x[0]\nwhere x >\nprofile b-?\non A\n"
+    assert _faults(write(text)) == [
+        ("profiles.txt:1:9", "syntax"),
+        ("profiles.txt:8:7", "syntax"),
+        ("profiles.txt:9:10", "syntax"),
+        ("profiles.txt:10:9", "bad-name"),
+    ]
+
+
+def test_read_profiles_of_one_name(write):
+    assert _faults(write("hot: x > 1\n" + HOT + HOT)) == [
+        ("profiles.txt:2:1", "duplicate-profile"),
+        ("profiles.txt:6:1", "duplicate-profile"),
+    ]
+
+
+def test_read_profiles_rdl_has_every_fault_with_its_place(write):
+    text = "rule a onEvent A a where a.x >\nrule b onEvent A a\nrule b onEvent A a"
+    assert _faults(write(text, "r.rdl")) == [("r.rdl:1:31", "syntax"), ("r.rdl:3:1", "duplicate-profile")]
+
+
+def test_read_profiles_yaml_composite_has_every_fault_with_its_place(write):
+    lines = [
+        "profiles:",
+        "  a: {on: Heat h ; not Fan f, where: h.value >, consume: none, limit: 0}",
+        "  b: {duplicates: first}",
+        "  c: {on: Heat, limit: [1], version: true}",
+        "  d: {on: Heat h, duplicate: first}",
+        "  two words: {on: Heat h}",
+        "  e: {on: Heat h, duplicates: 'first, x last'}",
+        "  f:",
+        "    on: >",
+        "      Heat h ;",
+        "      Fan h",
+    ]
+    assert _faults(write("\n".join(lines), "p.yaml")) == [
+        ("p.yaml:2:20", "syntax"),
+        ("p.yaml:2:47", "syntax"),
+        ("p.yaml:2:58", "syntax"),
+        ("p.yaml:2:71", "syntax"),
+        ("p.yaml:3:6", "missing-key"),
+        ("p.yaml:4:38", "bad-value"),
+        ("p.yaml:4:24", "bad-value"),
+        ("p.yaml:5:19", "unknown-key"),
+        ("p.yaml:6:3", "bad-name"),
+        ("p.yaml:7:39", "unknown-operand"),
+        ("p.yaml:11:11", "duplicate-operand"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "place"),
+    [
+        ("profile a\non A a ; B b\nwhere a.x > 1\n  and c.x > 2", "p.txt", "p.txt:4:7 (c.x)"),
+        ("rule a onEvent A a, B b\nwhere a.x > 1 and b.event.nope > 1", "p.rdl", "p.rdl:2:19 (b.event.nope)"),
+        ("profiles:\n  a:\n    on: A a ; B b\n    where: c.x > 2", "p.yaml", "p.yaml:4:12 (c.x)"),
+    ],
+)
+def test_bind_composite_points_into_the_file(write, text, name, place):
+    (profile,) = read_profiles(write(text, name))
+    with pytest.raises(ComityError) as caught:
+        profile.bind_composite()
+    assert str(caught.value.place) == place
+
+
+def test_bind_composite_with_types(write):
+    taxonomy = Taxonomy("house", [EventType("Heat", "house", own={"value": AttributeType(Kind.FLOAT)})])
+    text = (
+        "profile a\non Heat h\nwhere value > 3\nprofile b\non Heat h ;\n  Fire f\nprofile c\non Heat h\nties by value\n"
+    )
+    a, b, c = read_profiles(write(text))
+    assert a.bind_composite(taxonomy).name == "a"
+    for profile, place, code in [
+        (b, "profiles.txt:5:4", "unknown-type"),
+        (c, "profiles.txt:9:6 (value)", "wrong-kind"),
+    ]:
+        with pytest.raises(ComityError) as caught:
+            profile.bind_composite(taxonomy)
+        assert (str(caught.value.place), caught.value.code) == (place, code)
+
+
+def test_what_is_about_single_events_refuses_a_composite_profile(write):
+    profiles = read_profiles(write("cold: value < 0\n" + HOT))
+    with pytest.raises(Faults) as caught:
+        Matcher(profiles)
+    (fault,) = caught.value.errors
+    assert (str(fault.place), fault.code, fault.hint) == (
+        "profiles.txt:3:4",
+        "composite-profile",
+        "use `comity detect`",
+    )

@@ -16,9 +16,10 @@ from comity.errors import Misuse, Place
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from comity.expression.clauses import Clause
     from comity.plan.asks import LanguageOf
     from comity.plan.explain import Node
-    from comity.plan.why import Clause, Reasons, Way
+    from comity.plan.why import Reasons, Way
 
 EXPLAIN_EXAMPLE = "Example:  comity explain examples/active_city --profile serious_fires"
 WHY_EXAMPLE = "Example:  comity why examples/active_city --profile serious_fires --event event.json"
@@ -168,16 +169,9 @@ def _clause_node(clause: Clause) -> Node:
 
 
 def _values(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {'missing' if value is None else _shown(value)}" for name, value in values.items())
+    from comity.expression.clauses import values_text
 
-
-def _shown(value: Any) -> str:
-    from comity.expression.render import render_value
-
-    try:
-        return render_value(value)
-    except TypeError:
-        return str(value)
+    return values_text(values)
 
 
 def _reasons_dict(reasons: Reasons) -> dict[str, Any]:
@@ -204,6 +198,8 @@ def _reasons_dict(reasons: Reasons) -> dict[str, Any]:
 
 
 def _clause_dict(clause: Clause) -> dict[str, Any]:
-    values = {name: None if value is None else _shown(value) for name, value in clause.values.items()}
+    from comity.expression.clauses import value_text
+
+    values = {name: None if value is None else value_text(value) for name, value in clause.values.items()}
     parts = [_clause_dict(part) for part in clause.parts]
     return {"text": clause.text, "holds": clause.holds, "values": values, "parts": parts}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLE = "Example:  comity lint types.yaml profiles.txt examples/active_city"
 
 _YAML = (".yaml", ".yml")
-_PROFILES = (".txt", ".profiles")
+_PROFILES = (".txt", ".profiles", ".rdl")
 _FEDERATION = ("federation.yaml", "federation.yml")
 
 
@@ -107,9 +107,9 @@ def _check_types(document: Document) -> None:
 
 
 def _check_profiles(path: Path) -> None:
-    from comity.match.match import read_bound_profiles
+    from comity.match.match import check_profiles
 
-    read_bound_profiles(path)
+    check_profiles(path)
 
 
 def _check_federation(directory: Path, only: Path | None = None) -> None:

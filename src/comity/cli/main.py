@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import comity
-from comity.cli import backtest, demo, doctor, explain, lint, match, profiles, relate, replay
+from comity.cli import backtest, demo, detect, doctor, explain, lint, match, profiles, relate, replay, trace
 from comity.cli import run as run_command
 from comity.cli.failure import INTERRUPTED, report
 from comity.cli.session import Session
@@ -27,6 +27,8 @@ app.command(epilog=match.EXAMPLE)(match.match)
 app.command(epilog=run_command.EXAMPLE)(run_command.run)
 app.command(epilog=explain.EXPLAIN_EXAMPLE)(explain.explain)
 app.command(epilog=explain.WHY_EXAMPLE)(explain.why)
+app.command(epilog=detect.EXAMPLE)(detect.detect)
+app.command(epilog=trace.EXAMPLE)(trace.trace)
 app.command(epilog=backtest.EXAMPLE)(backtest.backtest)
 app.add_typer(profiles.app, name="profiles", epilog=profiles.EXAMPLE)
 app.command(epilog=doctor.EXAMPLE)(doctor.doctor)

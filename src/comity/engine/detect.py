@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -33,6 +33,15 @@ def decoder(types: Taxonomy | TypeLookup | None) -> Callable[[str], Event]:
     return decode_line
 
 
+def detect_complete(extraction: Extraction, *, start: int | None = None, until: int | None = None) -> Iterator[Found]:
+    """The reports over all candidates that were gathered, which are complete."""
+    candidates = extraction.table()
+    bank = replace(extraction.bank, compiled=candidates.num_rows >= COMPILED)
+    begin = extraction.earliest if start is None else start
+    found, _ = bank.detect(candidates, upto=until, start=begin, last=_last(extraction, begin))
+    yield from _in_order(found, bank.patterns)
+
+
 @dataclass(slots=True)
 class Detection:
     """Detects patterns; the figures are complete once the last report was taken."""
@@ -53,11 +62,7 @@ class Detection:
         for event in self._events(records):
             if self.until is None or _micros(event) <= self.until:
                 extraction.take(event)
-        candidates = extraction.table()
-        bank = self._bank(compiled=candidates.num_rows >= COMPILED)
-        start = self.start if self.start is not None else extraction.earliest
-        found, _ = bank.detect(candidates, upto=self.until, start=start, last=_last(extraction, start))
-        yield from _in_order(found, self.patterns)
+        yield from detect_complete(extraction, start=self.start, until=self.until)
 
     def over_stream(
         self,

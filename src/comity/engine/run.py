@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from comity.engine.patterns import Notification, PatternRun
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected, encode
 from comity.event.validate import Fault
@@ -12,19 +12,7 @@ from comity.match.typed import TypedMatcher
 from comity.plan.stages import Plan
 from comity.plan.ways import Test, Ways, ways_of
 
-
-@dataclass(frozen=True, slots=True)
-class Notification:
-    """An event in the subscriber's terms, for one profile."""
-
-    subscriber: str
-    profile: str
-    event: Event
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What makes two notifications the same."""
-        return (self.profile, *self.event.identity)
+__all__ = ["Notification", "run"]
 
 
 def run(plan: Plan, events: Iterable[Event | Rejected]) -> Iterator[Notification | Rejected]:
@@ -39,13 +27,19 @@ def run(plan: Plan, events: Iterable[Event | Rejected]) -> Iterator[Notification
         if one.qualified_name in ways.tests
     }
     delivered: set[tuple[str, str, str]] = set()
+    patterns = PatternRun(plan)
     for event in events:
         if isinstance(event, Rejected):
             yield event
-        elif event.type in matchers:
+            continue
+        patterns.see(event)
+        if event.type in matchers:
             tests = ways.tests[event.type]
             for number in matchers[event.type].match_one(event):
-                yield from _follow(tests[number], ways, event, delivered)
+                for outcome in _follow(tests[number], ways, event, delivered):
+                    if not patterns.takes(outcome):
+                        yield outcome
+    yield from patterns.notifications()
 
 
 def _follow(

@@ -81,7 +81,7 @@ class Parsed:
         if not path or (error.place and error.place.line):
             return error
         found = re.search(rf"(?<![\w.`'\"]){re.escape(path)}(?![\w.])", self.text)
-        return _error_at(self.text, found.start(), error) if found else error
+        return error_at(self.text, found.start(), error) if found else error
 
 
 def parse(text: str) -> Expression:
@@ -127,7 +127,7 @@ def parse_text(text: str) -> Parsed:
     except UnexpectedCharacters as error:
         raise _unexpected_character(text, error) from None
     except Misuse as error:
-        raise _shown(text, error) from None
+        raise shown_in(text, error) from None
     _check_integers(tree, text)
     return Parsed(tree, text)
 
@@ -148,10 +148,10 @@ def _unexpected_character(text: str, error: UnexpectedCharacters) -> Misuse:
 def _syntax_error(text: str, position: int, message: str, expected: set[str]) -> Misuse:
     wanted = sorted({_READABLE.get(name, name.lower()) for name in expected})
     hint = f"expected {', '.join(wanted)}" if wanted else None
-    return _error_at(text, position, Misuse(message, code="syntax", hint=hint))
+    return error_at(text, position, Misuse(message, code="syntax", hint=hint))
 
 
-def _error_at(text: str, position: int, error: Misuse) -> Misuse:
+def error_at(text: str, position: int, error: Misuse) -> Misuse:
     """The error with its line, its column, and the faulty line with a caret under the place."""
     line = text.count("\n", 0, position) + 1
     begin = text.rfind("\n", 0, position) + 1
@@ -164,26 +164,26 @@ def _error_at(text: str, position: int, error: Misuse) -> Misuse:
     return Misuse(error.message, code=error.code, place=place, hint=error.hint, excerpt=excerpt)
 
 
-def _shown(text: str, error: Misuse) -> Misuse:
+def shown_in(text: str, error: Misuse) -> Misuse:
     """The error with the line that it stands in, if it knows its place."""
     if error.place is None or error.place.line is None:
         return error
     before = text.split("\n")[: error.place.line - 1]
-    return _error_at(text, sum(len(line) + 1 for line in before) + (error.place.column or 1) - 1, error)
+    return error_at(text, sum(len(line) + 1 for line in before) + (error.place.column or 1) - 1, error)
 
 
 def _check_characters(text: str) -> None:
     found = _SURROGATE.search(text)
     if found:
         error = Misuse("half of a surrogate pair is no character", code="bad-character")
-        raise _error_at(_SURROGATE.sub("?", text), found.start(), error)
+        raise error_at(_SURROGATE.sub("?", text), found.start(), error)
 
 
 def _check_integers(tree: Expression, text: str) -> None:
     for node in walk(tree):
         if isinstance(node, Literal) and isinstance(node.value, int) and not in_range(node.value):
             error = Misuse(f"{node.value} does not fit into 64 bits", code="integer-out-of-range")
-            raise _error_at(text, max(0, text.find(str(abs(node.value)))), error)
+            raise error_at(text, max(0, text.find(str(abs(node.value)))), error)
 
 
 class _Sized(NamedTuple):

@@ -15,11 +15,12 @@ from comity.contract.mapping import Mapping, read_mapping
 from comity.document import Document, did_you_mean, read_document, validate
 from comity.errors import ComityError, Faults, Misuse, Place
 from comity.event.taxonomy import Taxonomy
-from comity.event.types import EventType
+from comity.event.types import EVENT, EventType
 from comity.expression.bind import bind_text
+from comity.expression.render import render
 from comity.expression.scope import Scope, Table
 from comity.federation.endpoints import read_sinks, read_sources
-from comity.federation.model import Contract, Domain, Federation, Subscription
+from comity.federation.model import OPERAND, CompositeSubscription, Contract, Domain, Federation, Subscription
 from comity.federation.schema import (
     CONTRACT_KEYS,
     DOMAIN_KEYS,
@@ -30,6 +31,11 @@ from comity.federation.schema import (
     ProfilesFile,
 )
 from comity.meaning.units import check_unit
+from comity.pattern.bound import BoundPattern
+from comity.pattern.clauses import build_composite
+from comity.pattern.tree import operands
+from comity.profile.files import is_composite_entry
+from comity.profile.profile import part_of
 
 _SUFFIXES = (".yaml", ".yml")
 _RESERVED = ("rejected", "dead-letters")
@@ -70,6 +76,7 @@ class _Reader:
     domains: dict[str, Domain] = field(default_factory=dict)
     contracts: dict[str, Contract] = field(default_factory=dict)
     profiles: dict[str, Subscription] = field(default_factory=dict)
+    composites: dict[str, CompositeSubscription] = field(default_factory=dict)
     sources: list[SourceSpec] = field(default_factory=list)
     sinks: list[SinkSpec] = field(default_factory=list)
     _contract_files: list[Document] = field(default_factory=list)
@@ -101,7 +108,9 @@ class _Reader:
         if self.faults:
             raise Faults(self.faults)
         sources, sinks = tuple(self.sources), tuple(self.sinks)
-        return Federation(self.name, self.domains, self.contracts, self.profiles, sources, sinks, self.folder)
+        return Federation(
+            self.name, self.domains, self.contracts, self.profiles, sources, sinks, self.folder, self.composites
+        )
 
     def _guarded(self, read: Callable[[], Any]) -> Any:
         """The result, or None with the fault kept, so that reading goes on."""
@@ -194,7 +203,7 @@ class _Reader:
 
     def _take_profiles(self, document: Document) -> None:
         for name, given in validate(document, ProfilesFile).profiles.items():
-            if name in self.profiles:
+            if name in self.profiles or name in self.composites:
                 error = document.fault(f"there are two profiles {name!r}", ("profiles", name), code="duplicate-profile")
                 self.faults.append(error)
             else:
@@ -207,8 +216,11 @@ class _Reader:
             raise document.fault(
                 f"there is no domain {given.domain!r}", (*at, "domain"), code="unknown-domain", hint=hint
             )
+        if is_composite_entry(given.clauses):
+            self._take_composite(document, name, given)
+            return
         try:
-            scope = self._visible_type(given)
+            scope = self._visible_type(given.domain, given.on)
         except Misuse as error:
             raise document.fault(error.message, (*at, "on"), code=error.code, hint=error.hint) from None
         try:
@@ -218,14 +230,38 @@ class _Reader:
         assert scope.type is not None
         self.profiles[name] = Subscription(name, given.domain, scope.type, given.where, tree)
 
-    def _visible_type(self, given: ProfileFile) -> Scope:
+    def _take_composite(self, document: Document, name: str, given: ProfileFile) -> None:
+        at = ("profiles", name)
+        composite, faults = build_composite(given.clauses, lambda error, part: document.locate(error, (*at, part)))
+        self.faults += faults
+        if composite is None:
+            return
+        try:
+            scopes = {one.name: self._visible_type(given.domain, one.type) for one in operands(composite.pattern)}
+        except Misuse as error:
+            raise document.fault(error.message, (*at, "on"), code=error.code, hint=error.hint) from None
+        try:
+            bound = composite.bind(name, operand_scopes=scopes)
+        except Misuse as error:
+            raise document.locate(error, (*at, part_of(error, composite))) from None
+        subscriptions = tuple(_operand_of(bound, given.domain, operand, scope) for operand, scope in scopes.items())
+        self.composites[name] = CompositeSubscription(name, given.domain, bound, subscriptions)
+
+    def _visible_type(self, domain: str, name: str | None) -> Scope:
         """A type of the subscriber's own domain, or a contract type under its qualified name."""
-        contract = self.contracts.get(given.on.rpartition(".")[0])
-        if contract is not None:
+        contract = self.contracts.get((name or "").rpartition(".")[0])
+        if contract is not None and name is not None:
             taxonomy = Taxonomy(contract.name, [contract.type])
-            return Scope(taxonomy.type(given.on), taxonomy)
-        taxonomy = self.domains[given.domain].taxonomy
-        return Scope(taxonomy.type(given.on), taxonomy)
+            return Scope(taxonomy.type(name), taxonomy)
+        taxonomy = self.domains[domain].taxonomy
+        return Scope(taxonomy.type(name or EVENT.name), taxonomy)
+
+
+def _operand_of(bound: BoundPattern, domain: str, operand: str, scope: Scope) -> Subscription:
+    """What an operand subscribes to."""
+    assert scope.type is not None, "operands in a federation have a type"
+    tree = bound.filters[operand]
+    return Subscription(f"{bound.name}{OPERAND}{operand}", domain, scope.type, render(tree), tree)
 
 
 _Given = MappingFile | list[MappingFile]

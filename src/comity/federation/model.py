@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as AbstractMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from comity.connect.specs import SinkSpec, SourceSpec
@@ -12,6 +12,7 @@ from comity.contract.mapping import Mapping
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
 from comity.expression.tree import Expression
+from comity.pattern.bound import BoundPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,20 @@ class Subscription:
     tree: Expression
 
 
+OPERAND = "/"
+"""Between the name of a composite profile and that of an operand, in the name of what the operand subscribes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeSubscription:
+    """A composite profile that was bound: its pattern, and for each operand what a domain subscribes to for it."""
+
+    name: str
+    domain: str
+    bound: BoundPattern
+    operands: tuple[Subscription, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Federation:
     """Everything that the files of a federation say, checked."""
@@ -61,6 +76,13 @@ class Federation:
     """Where notifications go, beside the results folder."""
     folder: Path | None = None
     """The folder of its files, against which relative paths in options are meant."""
+    composites: AbstractMapping[str, CompositeSubscription] = field(default_factory=dict)
+
+    def subscriptions(self) -> Iterator[Subscription]:
+        """What all profiles subscribe to: simple ones, and the operands of composite ones."""
+        yield from self.profiles.values()
+        for composite in self.composites.values():
+            yield from composite.operands
 
     def local_types(self) -> Iterator[EventType]:
         """The concrete types of all domains."""

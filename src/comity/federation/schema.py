@@ -28,12 +28,25 @@ class ContractFile(_Strict):
 
 
 class ProfileFile(_Strict):
-    """A subscription of a domain: a type that it can see, and a condition."""
+    """A subscription of a domain: a type that it can see, or a pattern over such types, and a condition."""
 
     domain: str
     on: str
     where: str = "true"
     description: str | None = None
+    duplicates: str | int | None = None
+    consume: str | None = None
+    limit: int | None = None
+    ties: str | None = None
+    version: int | None = None
+
+    @property
+    def clauses(self) -> dict[str, str]:
+        """What a composite profile says, by the words of its text form."""
+        given = {
+            name: getattr(self, name) for name in ("on", "where", "duplicates", "consume", "limit", "ties", "version")
+        }
+        return {name: str(value) for name, value in given.items() if value is not None}
 
 
 class ProfilesFile(_Strict):

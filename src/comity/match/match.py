@@ -20,6 +20,7 @@ from comity.event.types import EVENT
 from comity.expression.compile import compile_filter
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression, IsType, attributes, conjunction
+from comity.pattern.scope import OpenNames
 from comity.profile.files import scan_profiles
 from comity.profile.profile import Profile
 
@@ -111,6 +112,22 @@ def read_bound_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> l
     """The profiles of a file; raises `Faults` with all that cannot be read or bound, in the order of the file."""
     profiles, faults = scan_profiles(path)
     faults += _bind(profiles, taxonomy)[1]
+    if faults:
+        raise Faults(sorted(faults, key=_line))
+    return profiles
+
+
+def check_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> list[Profile]:
+    """The profiles of a file, composite ones too; raises `Faults` with all that cannot be read or bound."""
+    profiles, faults = scan_profiles(path)
+    faults += _bind([profile for profile in profiles if profile.composite is None], taxonomy)[1]
+    names = OpenNames()
+    for profile in profiles:
+        try:
+            if profile.composite is not None:
+                profile.bind_composite(taxonomy, names)
+        except ComityError as error:
+            faults.append(error)
     if faults:
         raise Faults(sorted(faults, key=_line))
     return profiles

@@ -105,7 +105,7 @@ class Bank:
         if self.flat is None or len(self.flat.numbers) < len(self.patterns):
             tree = self._tree(state)
             tree.add(rest)
-            reports.append(tree.detect(upto=upto, start=start, last=last))
+            reports.append(tree.detect(done=done, upto=upto, start=start, last=last))
             traces = tree.save()
         return self._told_to_all(pa.concat_tables(reports)), BankState(self.bodies, rows, traces)
 

@@ -15,16 +15,16 @@ import msgspec
 
 from comity.errors import Misuse, Place
 from comity.event.kinds import Kind
-from comity.event.taxonomy import Taxonomy
 from comity.expression.bind import bind_filter
 from comity.expression.compile import Test, compile_filter
+from comity.expression.evaluate import holds
 from comity.expression.render import render
-from comity.expression.scope import Table
+from comity.expression.scope import Scope
 from comity.expression.tree import TRUE, And, Attribute, Expression, IsType, attributes, conjunction, substitute
 from comity.pattern.correlation import Key, canonical, correlation_key
 from comity.pattern.occurrence import LAST_TIE, Bindings, Happening, Seen
 from comity.pattern.parameters import Parameters
-from comity.pattern.scope import OpenNames, OperandScope, scope_of, with_operands
+from comity.pattern.scope import OperandScope, scope_of, with_operands
 from comity.pattern.tree import (
     Absent,
     Either,
@@ -74,6 +74,8 @@ class BoundPattern:
     """By the pattern in a `not`: what an occurrence of it must fulfil to count."""
     key: Key | None
     """How events are split into traces; None when there is one."""
+    never: bool = False
+    """Whether its condition is false whatever happens."""
     text: str = field(default="", compare=False)
 
     @cached_property
@@ -122,7 +124,7 @@ class BoundPattern:
         filters = sorted((name, repr(condition)) for name, condition in self.filters.items())
         own = sorted((name, str(how)) for name, how in self.parameters.own_duplicates.items())
         rest = replace(self.parameters, own_duplicates={})
-        text = repr((self.pattern, filters, joins, self.key.parts if self.key else None, own, rest))
+        text = repr((self.pattern, filters, joins, self.key.parts if self.key else None, own, rest, self.never))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def text_of(self, operand: str, event: Happening) -> bytes:
@@ -136,11 +138,9 @@ def bind_pattern(
     condition: Expression = TRUE,
     parameters: Parameters | None = None,
     *,
-    taxonomy: Taxonomy | None = None,
-    names: OpenNames | None = None,
-    tables: Mapping[str, Table] | None = None,
+    scope: OperandScope | None = None,
 ) -> BoundPattern:
-    """The pattern with the meaning that the types give to its names; what can never be fulfilled sensibly is refused.
+    """The pattern with the meaning that a scope gives to its names; what can never be fulfilled sensibly is refused.
 
     >>> from comity.expression.parse import parse
     >>> from comity.pattern.tree import Operand
@@ -150,13 +150,13 @@ def bind_pattern(
     ((('room',),), ['h', 'v'])
     """
     parameters = parameters or Parameters()
-    scope = scope_of(pattern, taxonomy, names, tables)
+    scope = scope or scope_of(pattern)
     _check_parameters(pattern, parameters, scope)
     tree = bind_filter(with_operands(condition, pattern), scope)
     items = list(tree.items) if isinstance(tree, And) else [tree]
     has_silence = any(isinstance(part, Silence) for part in walk(pattern))
     key = None if has_silence else correlation_key([operand.name for operand in operands(pattern)], items)
-    filters = {operand.name: [_of_type(operand.type, scope)] for operand in operands(pattern)}
+    filters = {one.name: [_of_type(one.type, scope.operand_scopes[one.name])] for one in operands(pattern)}
     joins: _Joins = {}
     against: _Joins = {}
     for item in items:
@@ -164,7 +164,7 @@ def bind_pattern(
         if len(used) == 1:
             (only,) = used
             filters[only].append(_without_operand(item))
-        elif item != TRUE and (key is None or item not in key.items):
+        elif used and (key is None or item not in key.items):
             _place(pattern, Join(used, item), joins, against)
     return BoundPattern(
         name,
@@ -174,10 +174,11 @@ def bind_pattern(
         {part: tuple(own) for part, own in joins.items()},
         {part: tuple(own) for part, own in against.items()},
         key,
+        never=any(not attributes(item) and not holds(item, {}) for item in items),
     )
 
 
-def _of_type(name: str | None, scope: OperandScope) -> Expression:
+def _of_type(name: str | None, scope: Scope) -> Expression:
     return TRUE if name is None else IsType(name, scope.type_names(name))
 
 

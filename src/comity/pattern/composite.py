@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from comity.errors import Misuse
 from comity.event.taxonomy import Taxonomy
 from comity.expression.parse import Parsed, parse_text
-from comity.expression.scope import Table
+from comity.expression.scope import Scope, Table
 from comity.pattern.bound import BoundPattern, bind_pattern
 from comity.pattern.parameters import Parameters
-from comity.pattern.scope import OpenNames
+from comity.pattern.scope import OpenNames, scope_of
 from comity.pattern.tree import Pattern
 
 
@@ -29,11 +29,11 @@ class Composite:
         taxonomy: Taxonomy | None = None,
         names: OpenNames | None = None,
         tables: Mapping[str, Table] | None = None,
+        operand_scopes: Mapping[str, Scope] | None = None,
     ) -> BoundPattern:
-        """The pattern over the types; errors point into the condition."""
+        """The pattern over the types, or over those that operands are given; errors point into the condition."""
         try:
-            return bind_pattern(
-                name, self.pattern, self.where.tree, self.parameters, taxonomy=taxonomy, names=names, tables=tables
-            )
+            scope = scope_of(self.pattern, taxonomy, names, tables, operand_scopes)
+            return bind_pattern(name, self.pattern, self.where.tree, self.parameters, scope=scope)
         except Misuse as error:
             raise self.where.locate(error) from None

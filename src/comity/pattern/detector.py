@@ -37,9 +37,13 @@ class Detector:
     earliest: int | None = None
     latest: int | None = None
     """The times of the first and the last event."""
+    only_key: Any = ()
+    """The key of the trace of a pattern that has one trace."""
     late: int = 0
     """Events that came when their time was done."""
     traces: dict[TraceKey, TraceState] = field(default_factory=dict)
+    no_key: Any = ()
+    """The correlation key of patterns that have none."""
     _machines: list[Machine] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,7 +72,7 @@ class Detector:
     def add(self, pattern: int, operand: str, seen: Seen) -> None:
         """An event that fulfils what an operand of a pattern asks."""
         key = self.patterns[pattern].key
-        value = key.of(operand, seen.event) if key else ()
+        value = key.of(operand, seen.event) if key else self.only_key
         if value is not None:
             self.add_to((pattern, value), operand, seen)
 
@@ -80,8 +84,8 @@ class Detector:
         """What closes up to and including a time, by the number of its pattern; such times are done then."""
         if self.done is not None and upto <= self.done:
             return
-        self.done = upto
-        self._begin(upto)
+        before, self.done = self.done, upto
+        self._begin(upto, before)
         for key, trace in list(self.traces.items()):
             yield from ((key[0], report) for report in trace.advance(upto))
             if trace.is_idle:
@@ -96,7 +100,7 @@ class Detector:
             return
         last = self.latest if self.latest is not None else self.start
         assert last is not None, "one of them is there"
-        self._begin(last)
+        self._begin(last, self.done)
         for (number, _), trace in self.traces.items():
             yield from ((number, report) for report in trace.finish(last))
         self.traces.clear()
@@ -106,17 +110,20 @@ class Detector:
         """Events that are kept, each as often as it is an operand's."""
         return sum(trace.event_count for trace in self.traces.values())
 
-    def _begin(self, upto: int) -> None:
-        """Start the traces in which something is awaited before any event comes, once it is known when."""
+    def _begin(self, upto: int, done: int | None) -> None:
+        """Start the traces in which something is awaited before any event comes, once it is known when.
+
+        Patterns that were added later start where time was not complete yet.
+        """
         if self.start is None and self.earliest is not None and self.earliest <= upto:
             self.start = self.earliest
         if self.start is None or self.start > upto:
             return
         for number, machine in enumerate(self._machines):
             if machine.timers.silences:
-                trace = self.trace((number, ()))
+                trace = self.trace((number, self.no_key))
                 if not trace.has_begun:
-                    trace.begin(self.start)
+                    trace.begin(self.start if done is None else max(self.start, done + 1))
 
     def trace(self, key: TraceKey) -> TraceState:
         """The trace with a key, a new one if there is none."""

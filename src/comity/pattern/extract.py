@@ -35,7 +35,7 @@ class Extraction:
     """Candidates, gathered event by event; `keep_lines` when every event's JSON is wanted."""
 
     bank: Bank
-    fulfilled: Fulfilled
+    fulfilled: Fulfilled = lambda event: ()
     keep_lines: bool = False
     _rows: list[tuple[int, int, str, int, int, str, str, str | None]] = field(default_factory=list, init=False)
     earliest: int | None = field(default=None, init=False)
@@ -43,18 +43,26 @@ class Extraction:
 
     def take(self, event: Event) -> None:
         """An event, which has a time, and whose type need not interest any pattern."""
-        seen = Seen.of(event)
-        self.earliest = seen.time if self.earliest is None else min(self.earliest, seen.time)
-        self.latest = seen.time if self.latest is None else max(self.latest, seen.time)
+        self.see(event)
         for number, operand in self.fulfilled(event):
-            pattern = self.bank.patterns[number]
-            name = pattern.operand_names[operand]
-            key = pattern.key.of(name, event) if pattern.key else ()
-            if key is not None:
-                ties = pattern.parameters.ties
-                tie = Seen.of(event, ties).tie if ties else 0
-                line = self._line(pattern, name, event)
-                self._rows.append((number, operand, key_text(key), seen.time, tie, event.source, event.id, line))
+            self.add(number, operand, event)
+
+    def see(self, event: Event) -> int:
+        """Note that there was an event; gives its time."""
+        time = Seen.of(event).time
+        self.earliest = time if self.earliest is None else min(self.earliest, time)
+        self.latest = time if self.latest is None else max(self.latest, time)
+        return time
+
+    def add(self, number: int, operand: int, event: Event) -> None:
+        """An event that fulfils what an operand asks."""
+        pattern = self.bank.patterns[number]
+        name = pattern.operand_names[operand]
+        key = pattern.key.of(name, event) if pattern.key else ()
+        if key is not None:
+            seen = Seen.of(event, pattern.parameters.ties)
+            line = self._line(pattern, name, event)
+            self._rows.append((number, operand, key_text(key), seen.time, seen.tie, event.source, event.id, line))
 
     def table(self) -> pa.Table:
         """What was gathered since the last call."""

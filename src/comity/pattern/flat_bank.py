@@ -33,7 +33,7 @@ Longs = npt.NDArray[np.int64]
 def as_flat(bound: BoundPattern) -> FlatPattern | None:
     """The pattern for the compiled detector; None when it takes the general one."""
     pattern, names = bound.pattern, {name: at for at, name in enumerate(bound.operand_names)}
-    if not _is_flat(pattern) or any(bound.joins.values()) or any(bound.against.values()):
+    if bound.never or not _is_flat(pattern) or any(bound.joins.values()) or any(bound.against.values()):
         return None
     steps, gaps = _steps_and_gaps(pattern)
     if len(steps) > MOST_STEPS or len(names) > MOST_OPERANDS:

@@ -333,10 +333,9 @@ def _operand_names(written: tuple[_Named, ...]) -> Iterator[str]:
                 hint = "give each operand a name of its own: `Heat h1 ; Heat h2`"
                 raise _refusal(one.at, f"two operands are named {one.name!r}", hint, "duplicate-operand")
             used.add(one.name)
+    counts: dict[str, int] = {}
     for one in written:
-        name = one.name or _free_name(one, used)
-        used.add(name)
-        yield name
+        yield one.name or _free_name(one, used, counts)
 
 
 def _bad_name(name: str) -> Misuse:
@@ -349,15 +348,17 @@ def _bad_name(name: str) -> Misuse:
     return Misuse(f"{name!r} cannot name an operand", code="syntax", hint=hint)
 
 
-def _free_name(one: _Named, used: set[str]) -> str:
+def _free_name(one: _Named, used: set[str], counts: dict[str, int]) -> str:
+    """A name after the type that is not used; `counts` are the numbers that were given before."""
     simple = one.type.rpartition(".")[2]
     if not is_name(simple):
         raise _refusal(one.at, f"an operand of `{one.type}` needs a name", f"write `{one.at} x`")
-    number = 2
-    name = simple
-    while name in used:
-        name, number = f"{simple}{number}", number + 1
-    return name
+    while True:
+        counts[simple] = number = counts.get(simple, 0) + 1
+        name = simple if number == 1 else f"{simple}{number}"
+        if name not in used:
+            used.add(name)
+            return name
 
 
 def _renamed(pattern: Pattern, names: Iterator[str]) -> Pattern:

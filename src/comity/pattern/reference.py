@@ -44,7 +44,7 @@ def reports(
     """
     seen = (Seen.of(event, bound.parameters.ties) for event in events)
     trace = sorted((one for one in seen if until is None or one.time <= until), key=lambda one: one.order)
-    if start is None and not trace:
+    if bound.never or (start is None and not trace):
         return []
     begin = trace[0].time if start is None else start
     last = until if until is not None else trace[-1].time if trace else begin
@@ -247,7 +247,7 @@ def _against(gap: Iterable[Pattern], world: World, whole: Occurrence) -> Iterato
 def _silences(pattern: Silence, world: World) -> Iterator[Occurrence]:
     broken = sorted({one.end[0] for one in occurrences(pattern.pattern, replace(world, live=world.occurred))})
     tie = world.bound.end_tie
-    for begin in (world.start, *broken):
+    for begin in sorted({world.start, *(n for n in broken if n > world.start)}):
         end = begin + pattern.within
         while begin <= world.last and (end, tie) <= world.now and not any(begin < n <= end for n in broken):
             yield Occurrence((begin, tie), (end, tie), {})

@@ -60,8 +60,11 @@ def scope_of(
     taxonomy: Taxonomy | None = None,
     names: OpenNames | None = None,
     tables: Mapping[str, Table] | None = None,
+    operand_scopes: Mapping[str, Scope] | None = None,
 ) -> OperandScope:
     """The scope of a pattern's condition; a type that nobody knows is refused.
+
+    `operand_scopes` says what each operand sees, where that is not the same taxonomy for all.
 
     >>> from comity.expression.bind import bind_text
     >>> bind_text("h.value > 30 degC", scope_of(Operand("h", "Heat"))).left.path
@@ -69,7 +72,7 @@ def scope_of(
     """
     names = names or OpenNames()
     tables = tables or {}
-    scopes = {operand.name: _operand_scope(operand, taxonomy, tables) for operand in operands(pattern)}
+    scopes = operand_scopes or {one.name: _operand_scope(one, taxonomy, tables) for one in operands(pattern)}
     return OperandScope(None, taxonomy, tables, names.units, False, names.texts, scopes)
 
 

@@ -111,7 +111,7 @@ class Search:
 
     def closing(self) -> list[Occurrence]:
         """What closes now."""
-        return list(self.find(self.bound.pattern, EARLIEST, self.now, self.now))
+        return [] if self.bound.never else list(self.find(self.bound.pattern, EARLIEST, self.now, self.now))
 
     def find(self, pattern: Pattern, begin: Point, low: Point, high: Point) -> Iterator[Occurrence]:
         """The occurrences of a part that start at `begin` or later and end between `low` and `high`, all included."""

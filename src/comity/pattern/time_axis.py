@@ -37,7 +37,7 @@ class TimeAxis:
         """An axis for these times, with a little room on both sides.
 
         >>> axis = TimeAxis.over([0, 10, 20], 0, 100)
-        >>> 0 < axis.place(0) < axis.place(10) == 50
+        >>> 0 < axis.place(0) < axis.place(10) < axis.place(20) < 100
         True
         """
         marks = sorted(set(times)) or [0]

@@ -176,9 +176,8 @@ class _Picture:
         word = "after" if absence.is_trailing else "for"
         label = f"{word} {beside}" if beside else f"no {' or '.join(absence.absent)}"
         label = fitted(label, SMALL, 200)
-        mark = AbsenceMark(label, begin, stop, end, absence.outcome, self._words.absence(absence))
-        right = max(end, stop, begin + 5 + text_width(label, SMALL))
-        return Item(begin - 3, right + 8, lambda canvas, y: draw_absence(canvas, mark, y))
+        mark = AbsenceMark(label, begin, stop, end, self._right, absence.outcome, self._words.absence(absence))
+        return Item(*mark.room, lambda canvas, y: draw_absence(canvas, mark, y))
 
     def _reports(self, own: KeyTrace, dots: dict[tuple[str, Seen], Item], block: Block) -> Lane:
         self._shown.add("report")
@@ -187,8 +186,10 @@ class _Picture:
         parts = _parts(own)
         for report in own.reports:
             name = report.id
-            item = lane.others.put(self._report(report, parts[name], consumed.get(name, ())))
-            block.guides += ((dots[part], item, self._axis.place(part[1].time)) for part in parts[name] if part in dots)
+            item = lane.others.put(self._report(report, parts.get(name, []), consumed.get(name, ())))
+            block.guides += (
+                (dots[part], item, self._axis.place(part[1].time)) for part in parts.get(name, ()) if part in dots
+            )
         return lane
 
     def _report(self, report: Report, parts: Iterable[tuple[str, Seen]], consumed: Iterable[Seen]) -> Item:

@@ -18,7 +18,6 @@ STYLE = (
     "text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;"
     f"font-size:{USUAL}px;fill:{INK}}}"
     ".code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace}"
-    f".halo{{paint-order:stroke;stroke:{PANEL};stroke-width:3px;stroke-linejoin:round}}"
 )
 
 _RADIUS = 5.5
@@ -51,8 +50,29 @@ class AbsenceMark:
     begin: float
     stop: float
     end: float
+    edge: float
+    """The right edge of the picture."""
     outcome: Outcome
     title: str
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the label has no room above the line."""
+        return self.stop - self.begin < text_width(self.label, SMALL) + 14
+
+    @property
+    def label_at(self) -> float:
+        """Above the line; behind it if it is too short for that, or before it at the edge of the picture."""
+        width = text_width(self.label, SMALL)
+        if not self.is_short:
+            return self.begin + 5
+        return self.stop + 10 if self.stop + 10 + width <= self.edge else self.begin - 6 - width
+
+    @property
+    def room(self) -> tuple[float, float]:
+        """From where to where there is something."""
+        label_end = self.label_at + text_width(self.label, SMALL)
+        return min(self.begin - 3, self.label_at), max(self.end, self.stop + 8, label_end) + 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +107,28 @@ def draw_event(canvas: Canvas, mark: EventMark, x: float, y: float) -> None:
     """An event in a row that begins at y."""
     colour = {Look.CHOSEN: ACCENT, Look.CANDIDATE: SOFT, Look.IGNORED: PALE}[mark.look]
     ink = INK if mark.look is Look.CHOSEN else SOFT if mark.look is Look.CANDIDATE else PALE
-    weight = 600 if mark.look is Look.CHOSEN else None
     with canvas.group(mark.title):
-        canvas.text(
-            mark.label,
-            mark.label_at,
-            y + 12,
-            text_anchor="middle",
-            class_="halo",
-            style=f"fill:{ink}",
-            font_weight=weight,
-        )
+        label(canvas, mark.label, mark.label_at, y + 12, ink, USUAL, bold=mark.look is Look.CHOSEN, centred=True)
         dot(canvas, x, y + 23, mark.look, mark.is_consumed, colour)
+
+
+def label(
+    canvas: Canvas,
+    text: str,
+    x: float,
+    y: float,
+    colour: str,
+    size: int,
+    *,
+    bold: bool = False,
+    centred: bool = False,
+) -> None:
+    """A text before a ground that hides the lines behind it."""
+    width = text_width(text, size, bold=bold) * 0.95
+    left = x - width / 2 if centred else x - 1
+    canvas.element("rect", x=left, y=y - size + 1, width=width, height=size + 2, fill=PANEL, fill_opacity="0.85")
+    anchor, weight = "middle" if centred else None, 600 if bold else None
+    canvas.text(text, x, y, text_anchor=anchor, style=f"fill:{colour};font-size:{size}px", font_weight=weight)
 
 
 def dot(canvas: Canvas, x: float, y: float, look: Look, is_consumed: bool, colour: str) -> None:
@@ -124,7 +154,7 @@ def draw_absence(canvas: Canvas, mark: AbsenceMark, y: float) -> None:
             _line(canvas, mark.stop, mark.end, middle, PALE, 1.5, "1 4")
         canvas.element("path", d=f"M{mark.begin:.1f} {middle - 4}V{middle + 4}", stroke=colour, stroke_width=2)
         _line(canvas, mark.begin, mark.stop, middle, colour, 2, "6 4")
-        canvas.text(mark.label, mark.begin + 5, middle - 5, class_="halo", style=f"fill:{colour};font-size:{SMALL}px")
+        label(canvas, mark.label, mark.label_at, middle + 4 if mark.is_short else middle - 5, colour, SMALL)
         if mark.outcome is Outcome.HELD:
             check(canvas, mark.stop, middle)
         elif mark.outcome is Outcome.BROKEN:
@@ -139,20 +169,14 @@ def draw_report(canvas: Canvas, mark: ReportMark, y: float) -> None:
     with canvas.group(mark.title):
         if mark.frame_end is not None:
             frame(canvas, mark.begin, mark.frame_end, middle)
-        canvas.text(
-            mark.label,
-            mark.label_at,
-            y + 11,
-            class_="halo",
-            style=f"fill:{ACCENT};font-size:{SMALL}px",
-            font_weight=600,
-        )
+        label(canvas, mark.label, mark.label_at, y + 11, ACCENT, SMALL, bold=True)
         at = mark.label_at + text_width(mark.label, SMALL, bold=True) + 6
-        canvas.text(mark.note, at, y + 11, class_="halo", style=f"fill:{SOFT};font-size:{SMALL}px")
+        label(canvas, mark.note, at, y + 11, SOFT, SMALL)
         _line(canvas, mark.begin, mark.end, middle, ACCENT, 3)
         for x in mark.events:
             canvas.element("circle", cx=x, cy=middle, r=4.5, fill=ACCENT, stroke=PAPER, stroke_width=1.5)
-        diamond(canvas, mark.end, middle) if mark.end not in mark.events else None
+        if mark.end not in mark.events:
+            diamond(canvas, mark.end, middle)
 
 
 def draw_failed(canvas: Canvas, mark: FailedMark, y: float) -> None:
@@ -161,7 +185,7 @@ def draw_failed(canvas: Canvas, mark: FailedMark, y: float) -> None:
     with canvas.group(mark.title):
         if mark.frame is not None:
             frame(canvas, *mark.frame, middle)
-        canvas.text(mark.label, mark.label_at, y + 10, class_="halo", style=f"fill:{SOFT};font-size:{SMALL}px")
+        label(canvas, mark.label, mark.label_at, y + 10, SOFT, SMALL)
         _line(canvas, mark.begin, mark.end, middle, PALE, 1.5, "3 3" if mark.is_miss else None)
         for x in mark.events:
             canvas.element("circle", cx=x, cy=middle, r=3, fill=PAPER, stroke=PALE, stroke_width=1.5)
@@ -220,7 +244,7 @@ LEGEND = {
 
 def legend_width(name: str) -> float:
     """How much room an entry needs."""
-    return 34 + text_width(LEGEND[name], SMALL) + 18
+    return 34 + text_width(LEGEND[name], SMALL) + 10
 
 
 def draw_legend(canvas: Canvas, names: Iterable[str], left: float, right: float, y: float) -> float:
@@ -247,7 +271,10 @@ def _legend_sign(canvas: Canvas, name: str, x: float, y: float) -> None:
             dot(canvas, x, y, Look.IGNORED, False, PALE)
         case "held" | "broken":
             _line(canvas, x - 14, x + 8, y, GOOD if name == "held" else BAD, 2, "6 4")
-            check(canvas, x + 8, y) if name == "held" else cross(canvas, x + 8, y, BAD)
+            if name == "held":
+                check(canvas, x + 8, y)
+            else:
+                cross(canvas, x + 8, y, BAD)
         case "report":
             _line(canvas, x - 12, x + 12, y, ACCENT, 3)
             for place in (x - 12, x + 12):

@@ -10,6 +10,8 @@ import msgspec
 import pyarrow as pa
 
 from comity.pattern.bound import BoundPattern
+from comity.pattern.correlation import key_text
+from comity.pattern.correlation import key_text
 from comity.pattern.detector import Detector
 from comity.pattern.machine import TraceState
 from comity.pattern.occurrence import Report, Seen
@@ -30,7 +32,7 @@ class TreeBank:
     detector: Detector = field(init=False)
 
     def __post_init__(self) -> None:
-        self.detector = Detector(self.patterns)
+        self.detector = Detector(self.patterns, no_key=key_text(()))
 
     def add(self, candidates: pa.Table) -> None:
         """More candidates, none of which is late."""
@@ -39,8 +41,9 @@ class TreeBank:
             seen = Seen(LineEvent(source, id, line, self.decode[number]), time, tie)
             self.detector.add_to((number, key), self.patterns[number].operand_names[operand], seen)
 
-    def detect(self, *, upto: int | None, start: int | None, last: int | None) -> pa.Table:
+    def detect(self, *, done: int | None, upto: int | None, start: int | None, last: int | None) -> pa.Table:
         """The reports up to a time, or all of them; see `Bank.detect`."""
+        self.detector.done = done if self.detector.done is None else self.detector.done
         self.detector.start = start if self.detector.start is None else self.detector.start
         if upto is None:
             self.detector.latest = last

@@ -238,7 +238,7 @@ class FileWorker(LineWorker):
                 yield from self._lines(path, schema)
 
     def _records(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for some in _batched(read_events(path, self._lookup, require_time=True), _LINES_AT_ONCE):
+        for some in batched(read_events(path, self._lookup, require_time=True), _LINES_AT_ONCE):
             rows = _Rows(self.work.types, schema)
             for record in some:
                 self.take_record(record, rows)
@@ -246,7 +246,7 @@ class FileWorker(LineWorker):
             yield rows.batch()
 
     def _lines(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for some in _batched((line for _, line in read_json_lines(Path(path))), _LINES_AT_ONCE):
+        for some in batched((line for _, line in read_json_lines(Path(path))), _LINES_AT_ONCE):
             rows = _Rows(self.work.types, schema)
             refused = [one for one in some if isinstance(one, Rejected)]
             for one in refused:
@@ -262,7 +262,7 @@ class FileWorker(LineWorker):
 _T = TypeVar("_T")
 
 
-def _batched(items: Iterable[_T], most: int) -> Iterator[list[_T]]:
+def batched(items: Iterable[_T], most: int) -> Iterator[list[_T]]:
     given = iter(items)
     while some := list(islice(given, most)):
         yield some

@@ -12,14 +12,14 @@ from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE, Expression
 from comity.federation.model import Contract, Federation, Subscription
 from comity.limits import Limits, limits
-from comity.plan.stages import Delivery, Plan, Route
+from comity.plan.stages import Delivery, Plan, PlannedPattern, Route
 
 
 def compile_plan(federation: Federation) -> Plan:
     """The plan that delivers what the federation's profiles ask for."""
     routes: dict[tuple[str, str | None, int], Route] = {}
     deliveries: dict[tuple[str, str | None, int], list[Delivery]] = {}
-    for profile in federation.profiles.values():
+    for profile in federation.subscriptions():
         for source, contract, mediate, condition, observe in _ways(profile, federation):
             key = (source.qualified_name, contract, id(mediate))  # mappings are shared, and comparing them is dear
             if key not in routes:
@@ -32,6 +32,7 @@ def compile_plan(federation: Federation) -> Plan:
         tuple(federation.local_types()),
         tuple(replace(route, deliveries=tuple(deliveries[key])) for key, route in routes.items()),
         tuple(one for domain in federation.domains.values() for one in domain.taxonomy.types if one.abstract),
+        tuple(PlannedPattern(one.bound, one.domain) for one in federation.composites.values()),
     )
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from comity.contract.mapping import Mapping
 from comity.event.types import EventType
 from comity.expression.tree import FALSE, Expression
+from comity.federation.model import OPERAND
+from comity.pattern.bound import BoundPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,18 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedPattern:
+    """A composite profile: its pattern, over events that the deliveries named `profile/operand` take."""
+
+    bound: BoundPattern
+    subscriber: str
+
+    def delivery(self, operand: str) -> str:
+        """The name of the deliveries of an operand."""
+        return f"{self.bound.name}{OPERAND}{operand}"
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """All routes of a federation."""
 
@@ -51,6 +65,7 @@ class Plan:
     routes: tuple[Route, ...]
     abstract_types: tuple[EventType, ...] = ()
     """Those that have no events of their own, which an event is told that names one."""
+    patterns: tuple[PlannedPattern, ...] = ()
 
     @property
     def subscribers(self) -> tuple[str, ...]:
@@ -60,7 +75,8 @@ class Plan:
     @property
     def profiles(self) -> tuple[str, ...]:
         """Every profile that has a route."""
-        return tuple(sorted({delivery.profile for route in self.routes for delivery in route.deliveries}))
+        found = {delivery.profile.partition(OPERAND)[0] for route in self.routes for delivery in route.deliveries}
+        return tuple(sorted(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from comity.connect.specs import SourceSpec
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected
 from comity.event.validate import Fault
-from comity.expression.evaluate import Record, evaluate, holds
-from comity.expression.render import render, render_path
-from comity.expression.tree import And, Attribute, Exists, Expression, Not, Or, walk
+from comity.expression.clauses import Clause, explain_clause
+from comity.expression.evaluate import holds
 from comity.plan.asks import LanguageOf, language_of
 from comity.plan.explain import explain
 from comity.plan.stages import Delivery, Plan, Route
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """A part of a filter, whether it holds, the values that it saw, and its own parts."""
-
-    text: str
-    holds: bool
-    values: dict[str, Any] = field(default_factory=dict)
-    parts: tuple[Clause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,31 +84,3 @@ def _way(route: Route, delivery: Delivery, event: Event) -> Way:
     if isinstance(seen, list):
         return Way(route.contract, met, clause, None, tuple(seen))
     return Way(route.contract, met, clause, seen)
-
-
-def explain_clause(node: Expression, record: Record) -> Clause:
-    """The truth of a filter on an event, down to its atoms and the values they saw.
-
-    >>> from comity.expression.parse import parse
-    >>> explain_clause(parse("x > 5"), Event("1", "/a", "T", data={"x": 3})).values
-    {'x': 3}
-    """
-    if isinstance(node, And | Or | Not):
-        inner = (node.item,) if isinstance(node, Not) else node.items
-        return Clause(render(node), holds(node, record), parts=tuple(explain_clause(part, record) for part in inner))
-    paths = dict.fromkeys(part.path for part in walk(node) if isinstance(part, Attribute))
-    values = {render_path(path): record.get(path) for path in paths}
-    for side in (getattr(node, name, None) for name in ("left", "right", "operand")):
-        if (
-            side is not None
-            and not isinstance(node, Exists)
-            and attributes_in(side)
-            and not isinstance(side, Attribute)
-        ):
-            values[render(side)] = evaluate(side, record)
-    return Clause(render(node), holds(node, record), values)
-
-
-def attributes_in(node: Expression) -> bool:
-    """Whether the expression reads anything of the event."""
-    return any(isinstance(part, Attribute) for part in walk(node))

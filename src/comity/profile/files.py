@@ -23,7 +23,7 @@ from comity.pattern.composite import Composite
 from comity.pattern.rdl import is_rdl, scan_rdl
 from comity.pattern.text import scan_composites
 from comity.pattern.written import Written, check_name
-from comity.profile.profile import Locate, Profile, composite_profile
+from comity.profile.profile import Locate, Profile
 
 _YAML_SUFFIXES = (".yaml", ".yml")
 _YAML_START = re.compile(r"(?:[ \t]*(?:#.*|---[ \t]*)?\n)*profiles[ \t]*:[ \t]*(?:#.*|\{.*)?(?:\n|$)")
@@ -173,18 +173,6 @@ def is_composite_entry(value: object) -> bool:
         return False
     on = value.get("on")
     return any(key in value for key in PARAMETERS) or (isinstance(on, str) and bool(_PATTERN.search(on.strip())))
-
-
-def composite_entries(document: Document) -> list[ComityError]:
-    """An error for each composite profile of a YAML file, for whoever cannot handle them."""
-    top = document.data if isinstance(document.data, dict) else {}
-    entries = top.get("profiles")
-    found = entries.items() if isinstance(entries, dict) else ()
-    return [
-        document.locate(composite_profile(name), ("profiles", name, "on"))
-        for name, value in found
-        if is_composite_entry(value)
-    ]
 
 
 def _take_entry(reader: _Reader, document: Document, name: str, value: Any) -> None:

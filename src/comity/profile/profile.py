@@ -64,7 +64,7 @@ class Profile:
         try:
             return self.composite.bind(self.name, taxonomy, names, tables)
         except Misuse as error:
-            raise self.located(error, _part_of(error, self.composite)) from None
+            raise self.located(error, part_of(error, self.composite)) from None
 
     def located(self, error: ComityError, part: str) -> ComityError:
         """The error with its place in the profile's file, as far as that is known."""
@@ -77,7 +77,7 @@ def composite_profile(name: str) -> Misuse:
     return Misuse(message, code="composite-profile", hint="use `comity detect`")
 
 
-def _part_of(error: Misuse, composite: Composite) -> str:
+def part_of(error: Misuse, composite: Composite) -> str:
     """The part of a composite profile in which an error of binding was found."""
     ties = composite.parameters.ties
     if error.place is not None and error.place.line is not None:
