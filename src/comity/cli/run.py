@@ -180,7 +180,7 @@ def show_summary(
     shown = console(stderr=to_stderr)
     rate = f", {summary.records / seconds:,.0f} a second" if seconds > 0 and summary.records >= 100_000 else ""
     shown.print(f"{summary.records:,} records read, {summary.rejected:,} rejected, in {seconds:.1f} s{rate}")
-    subscribers = {one.profile: one.subscriber for route in plan.routes for one in route.deliveries}
+    subscribers = plan.subscriber_of()
     told = sorted(summary.delivered.items(), key=lambda one: -one[1])[:_MOST_SHOWN]
     for name, count in told if len(summary.delivered) > _MOST_SHOWN else summary.delivered.items():
         shown.print(f"  {subscribers[name]}  {name}: {count:,}")

@@ -37,8 +37,6 @@ class Detector:
     earliest: int | None = None
     latest: int | None = None
     """The times of the first and the last event."""
-    only_key: Any = ()
-    """The key of the trace of a pattern that has one trace."""
     late: int = 0
     """Events that came when their time was done."""
     traces: dict[TraceKey, TraceState] = field(default_factory=dict)
@@ -72,7 +70,7 @@ class Detector:
     def add(self, pattern: int, operand: str, seen: Seen) -> None:
         """An event that fulfils what an operand of a pattern asks."""
         key = self.patterns[pattern].key
-        value = key.of(operand, seen.event) if key else self.only_key
+        value = key.of(operand, seen.event) if key else self.no_key
         if value is not None:
             self.add_to((pattern, value), operand, seen)
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from comity.pattern.bound import BoundPattern
 from comity.pattern.correlation import key_text
-from comity.pattern.correlation import key_text
 from comity.pattern.detector import Detector
 from comity.pattern.machine import TraceState
 from comity.pattern.occurrence import Report, Seen

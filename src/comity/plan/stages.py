@@ -72,6 +72,11 @@ class Plan:
         """Everyone to whom something can be delivered."""
         return tuple(sorted({delivery.subscriber for route in self.routes for delivery in route.deliveries}))
 
+    def subscriber_of(self) -> dict[str, str]:
+        """By profile, who it is for."""
+        found = {one.profile: one.subscriber for route in self.routes for one in route.deliveries}
+        return found | {planned.bound.name: planned.subscriber for planned in self.patterns}
+
     @property
     def profiles(self) -> tuple[str, ...]:
         """Every profile that has a route."""
