@@ -183,6 +183,7 @@ class _LocalReports:
         )
         self._records = read_events(events, taxonomy, require_time=True)
         self._lateness_us, self._clock = lateness_us, clock
+        self._source, self._taxonomy = events, taxonomy
 
     @property
     def events(self) -> int:
@@ -194,9 +195,18 @@ class _LocalReports:
 
     def found(self) -> Iterator[Found]:
         if self._lateness_us is None:
-            return self._detection.over_stored(self._records)
+            return self._over_stored()
         clock = _clock_us if self._clock else None
         return self._detection.over_stream(as_they_come(self._records), self._lateness_us, clock)
+
+    def _over_stored(self) -> Iterator[Found]:
+        from comity.engine.detect_files import ScannedDetection, can_scan
+        from comity.event.files import event_files
+
+        files = [] if self._source == "-" else event_files(Path(self._source))
+        if self._taxonomy is not None and files and can_scan(files):
+            return ScannedDetection(self._detection, self._taxonomy).over_files(files)
+        return self._detection.over_stored(self._records)
 
 
 def _clock_us() -> int:

@@ -33,9 +33,15 @@ def decoder(types: Taxonomy | TypeLookup | None) -> Callable[[str], Event]:
     return decode_line
 
 
-def detect_complete(extraction: Extraction, *, start: int | None = None, until: int | None = None) -> Iterator[Found]:
-    """The reports over all candidates that were gathered, which are complete."""
-    candidates = extraction.table()
+def detect_complete(
+    extraction: Extraction,
+    candidates: pa.Table | None = None,
+    *,
+    start: int | None = None,
+    until: int | None = None,
+) -> Iterator[Found]:
+    """The reports over all candidates, those that were gathered or others, which are complete."""
+    candidates = extraction.table() if candidates is None else candidates
     bank = replace(extraction.bank, compiled=candidates.num_rows >= COMPILED)
     begin = extraction.earliest if start is None else start
     found, _ = bank.detect(candidates, upto=until, start=begin, last=_last(extraction, begin))
@@ -94,8 +100,12 @@ class Detection:
         else:
             extraction.take(event)
 
+    def decoders(self) -> list[Callable[[str], Event]]:
+        """By pattern, how lines become events again."""
+        return [decoder(self.types)] * len(self.patterns)
+
     def _bank(self, *, compiled: bool) -> Bank:
-        return Bank(self.patterns, [decoder(self.types)] * len(self.patterns), compiled)
+        return Bank(self.patterns, self.decoders(), compiled)
 
     def _extraction(self, bank: Bank) -> Extraction:
         return Extraction(bank, self.fulfilled or one_by_one(bank))

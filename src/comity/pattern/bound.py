@@ -105,6 +105,14 @@ class BoundPattern:
             paths.update([self.parameters.ties] if self.parameters.ties else ())
         return {name: frozenset(paths) for name, paths in found.items()}
 
+    def asked(self, operand: str) -> Expression:
+        """What an operand asks of an event beside its type."""
+        own = self.filters[operand]
+        items = own.items if isinstance(own, And) else (own,)
+        type = next(one.type for one in operands(self.pattern) if one.name == operand)
+        has_type = isinstance(items[0], IsType) and items[0].type == type
+        return conjunction(list(items[1:])) if has_type else own
+
     def needs_line(self, operand: str) -> bool:
         """Whether conditions between operands read attributes of its events."""
         joins = (one for own in (*self.joins.values(), *self.against.values()) for one in own)

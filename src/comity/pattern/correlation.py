@@ -28,6 +28,10 @@ class Key:
         """The attributes of an operand that take part."""
         return tuple(path for part in self.parts for path in dict(part)[operand])
 
+    def parts_of(self, operand: str) -> tuple[tuple[Path, ...], ...]:
+        """The same, part by part."""
+        return tuple(dict(part)[operand] for part in self.parts)
+
     def of(self, operand: str, event: Happening) -> tuple[Any, ...] | None:
         """The key of an event as that operand; None when it has none, and so takes part in nothing."""
         found = []
@@ -84,6 +88,17 @@ def correlation_key(operands: Sequence[str], items: Iterable[Expression]) -> Key
     parts = tuple(tuple((name, _paths_of(name, own)) for name in operands) for own in whole)
     members = set().union(*whole)
     return Key(parts, frozenset(item for item in equalities if _sides(item)[0] in members))
+
+
+def ties(items: Iterable[Expression]) -> list[tuple[tuple[str, Path], ...]]:
+    """Attributes of operands that conditions make equal to each other, those of the most operands first.
+
+    >>> from comity.expression.parse import parse
+    >>> ties([parse("a.room = b.room"), parse("b.heat > c.heat")])
+    [(('a', ('room',)), ('b', ('room',)))]
+    """
+    classes = _classes(item for item in items if _is_equality(item))
+    return sorted((tuple(sorted(own)) for own in classes), key=lambda own: -len({name for name, _ in own}))
 
 
 def _is_equality(item: Expression) -> bool:

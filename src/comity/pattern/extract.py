@@ -12,7 +12,7 @@ from comity.event.jsonlines import encode
 from comity.pattern.bank import Bank
 from comity.pattern.bound import BoundPattern
 from comity.pattern.correlation import key_text
-from comity.pattern.occurrence import Seen
+from comity.pattern.occurrence import Seen, microseconds
 from comity.pattern.rows import CANDIDATES
 
 Fulfilled = Callable[[Event], Iterable[tuple[int, int]]]
@@ -47,12 +47,20 @@ class Extraction:
         for number, operand in self.fulfilled(event):
             self.add(number, operand, event)
 
-    def see(self, event: Event) -> int:
-        """Note that there was an event; gives its time."""
-        time = Seen.of(event).time
+    def see(self, event: Event) -> None:
+        """Note that there was an event."""
+        self.see_time(self.time_of(event))
+
+    def see_time(self, time: int) -> None:
+        """Note that there was an event of this time."""
         self.earliest = time if self.earliest is None else min(self.earliest, time)
         self.latest = time if self.latest is None else max(self.latest, time)
-        return time
+
+    @staticmethod
+    def time_of(event: Event) -> int:
+        """The time of an event, which must have one."""
+        assert event.time is not None, "events without a time are rejected at the border"
+        return microseconds(event.time)
 
     def add(self, number: int, operand: int, event: Event) -> None:
         """An event that fulfils what an operand asks."""
