@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from comity.pattern.bound import BoundPattern
-from comity.pattern.horizon import is_bounded
+from comity.pattern.horizon import horizons, is_bounded
 from comity.pattern.occurrence import Happening
 from comity.pattern.rows import REPORTS, STATE, Decode
+from comity.pattern.tree import unlimited_operands
 from comity.pattern.tree_bank import TreeBank
 
 if TYPE_CHECKING:
@@ -147,4 +148,11 @@ class Bank:
 
 def unbounded(patterns: Iterable[BoundPattern]) -> list[BoundPattern]:
     """The patterns whose state grows without bound: neither time frames nor a limit bound it."""
-    return [one for one in patterns if one.parameters.limit is None and not is_bounded(one.pattern)]
+    return [one for one in patterns if _is_unbounded(one)]
+
+
+def _is_unbounded(one: BoundPattern) -> bool:
+    if one.parameters.limit is None:
+        return not is_bounded(one.pattern)
+    found = horizons(one.pattern)
+    return any(found[name] is None for name in unlimited_operands(one.pattern))

@@ -18,7 +18,7 @@ from comity.pattern.horizon import Horizon, horizons
 from comity.pattern.occurrence import Occurrence, Point, Report, Seen
 from comity.pattern.parameters import Consume
 from comity.pattern.search import EARLIEST, Candidates, Search
-from comity.pattern.tree import Sequence, Silence, bound_operands
+from comity.pattern.tree import Selection, Sequence, Silence, bound_operands, unlimited_operands, walk
 
 AFTER_ALL = 2**100
 """A time after everything."""
@@ -44,6 +44,16 @@ class Machine:
     def absences(self) -> tuple[Sequence | Silence, ...]:
         """The absences, numbered by their position."""
         return tuple(absences(self.bound.pattern))
+
+    @cached_property
+    def counts(self) -> bool:
+        """Whether positions are counted, so that it matters how many events were dropped."""
+        return any(isinstance(part, Selection) for part in walk(self.bound.pattern))
+
+    @cached_property
+    def unlimited(self) -> frozenset[str]:
+        """The operands to which a limit does not apply."""
+        return unlimited_operands(self.bound.pattern)
 
     @cached_property
     def consumed(self) -> tuple[str, ...]:
@@ -108,7 +118,8 @@ class TraceState:
         """Whether nothing is kept that a new trace would not have."""
         if self.waiting or self.due or self.silent_since:
             return False
-        return all(not own.seen and not own.dropped for own in self.candidates.values())
+        counts = self.machine.counts
+        return all(not own.seen and not (counts and own.dropped) for own in self.candidates.values())
 
     @property
     def event_count(self) -> int:
@@ -158,7 +169,8 @@ class TraceState:
         limit = self.machine.bound.parameters.limit
         if limit is not None:
             for operand in come:
-                self.candidates[operand].limit(limit)
+                if operand not in self.machine.unlimited:
+                    self.candidates[operand].limit(limit)
 
     def _set_off(self, cause: Cause, now: Point) -> None:
         for absence in self.machine.timers.set_off.get(cause, ()):

@@ -24,6 +24,7 @@ from comity.pattern.tree import (
     Sequence,
     Silence,
     Together,
+    unlimited_operands,
 )
 
 Candidates = Mapping[str, tuple[Seen, ...]]
@@ -132,7 +133,10 @@ class _Trace:
 
     def _limited(self, own: dict[str, tuple[Seen, ...]]) -> dict[str, tuple[Seen, ...]]:
         limit = self.bound.parameters.limit
-        return own if limit is None else {name: seen[-limit:] for name, seen in own.items()}
+        if limit is None:
+            return own
+        free = unlimited_operands(self.bound.pattern)
+        return {name: seen if name in free else seen[-limit:] for name, seen in own.items()}
 
     def _close(self, world: World) -> tuple[list[Report], dict[str, tuple[Seen, ...]]]:
         """What is reported now, and what is left (items 55 and 56)."""

@@ -151,3 +151,9 @@ def choice_order(pattern: Pattern) -> tuple[str, ...]:
     if not isinstance(pattern, Sequence):
         orders.sort(key=min)
     return tuple(name for order in orders for name in order)
+
+
+def unlimited_operands(pattern: Pattern) -> frozenset[str]:
+    """The operands in a `not` that stands by itself, to which a limit does not apply: a silence that ended stays so."""
+    silences = (part for part in walk(pattern) if isinstance(part, Silence))
+    return frozenset(operand.name for silence in silences for operand in operands(silence))
