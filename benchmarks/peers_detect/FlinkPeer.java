@@ -7,20 +7,23 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.flink.api.common.RuntimeExecutionMode;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.cep.CEP;
 import org.apache.flink.cep.functions.PatternProcessFunction;
 import org.apache.flink.cep.pattern.Pattern;
 import org.apache.flink.cep.pattern.conditions.IterativeCondition;
 import org.apache.flink.cep.pattern.conditions.SimpleCondition;
-import org.apache.flink.streaming.api.datastream.KeyedStream;
+import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 import org.apache.flink.util.Collector;
 
 /**
- * Runs a workload on Flink CEP: `FlinkPeer FILE EVENTS WORKLOAD WINDOW_MS WARM_UP [PROFILES]`.
+ * Runs a workload on Flink CEP: `FlinkPeer FILE EVENTS WORKLOAD WINDOW_MS WARM_UP FORM PROFILES`.
  *
- * <p>One task slot, event time, watermarks as the times ascend, objects reused, state on the heap, no checkpoints.
+ * <p>One task slot, event time, watermarks as the times ascend, objects reused, state on the heap, no checkpoints. In
+ * the form `filtered` events of types that a pattern does not name are dropped before it; that does not change what
+ * `followedBy` and `followedByAny` find.
  */
 public final class FlinkPeer {
     private static final LongAdder MATCHES = new LongAdder();
@@ -42,14 +45,23 @@ public final class FlinkPeer {
     public static void main(String[] arguments) throws Exception {
         int events = Integer.parseInt(arguments[1]);
         workload = Workload.read(Path.of(arguments[0]), events);
-        List<Pattern<Event, ?>> patterns = arguments[2].equals("many")
-                ? Workload.profiles(Path.of(arguments[5])).stream().<Pattern<Event, ?>>map(FlinkPeer::pair).toList()
-                : List.of(pattern(arguments[2]).within(Duration.ofMillis(Long.parseLong(arguments[3]))));
-        run(patterns, Integer.parseInt(arguments[4]));
+        boolean filtered = arguments[5].equals("filtered");
+        List<Query> queries = arguments[2].equals("many")
+                ? Workload.profiles(Path.of(arguments[6])).stream().map(FlinkPeer::pair).toList()
+                : List.of(query(arguments[2], Duration.ofMillis(Long.parseLong(arguments[3]))));
+        run(queries, Integer.parseInt(arguments[4]), filtered);
         MATCHES.reset();
-        run(patterns, events);
+        run(queries, events, filtered);
         Workload.report(END.get() - start, END_CPU.get() - startCpu, MATCHES.sum());
         System.exit(0);
+    }
+
+    /** A pattern, and the types it names, as bits. */
+    private record Query(Pattern<Event, ?> pattern, int types) {}
+
+    private static Query query(String name, Duration window) {
+        int types = name.startsWith("pair") || name.equals("absence") ? 0b11 : name.equals("and3") ? 0b111 : 0b11111;
+        return new Query(pattern(name).within(window), types);
     }
 
     private static Pattern<Event, Event> pattern(String name) {
@@ -83,15 +95,16 @@ public final class FlinkPeer {
         }
     }
 
-    private static Pattern<Event, Event> pair(Workload.Profile profile) {
+    private static Query pair(Workload.Profile profile) {
         int type = profile.first();
         double low = profile.low();
         double high = profile.high();
-        return Pattern.<Event>begin("a")
+        Pattern<Event, Event> pattern = Pattern.<Event>begin("a")
                 .where(SimpleCondition.of(event -> event.type == type && event.value >= low && event.value < high))
                 .followedByAny("b")
                 .where(isType(profile.second()))
                 .within(Duration.ofMillis(profile.window()));
+        return new Query(pattern, 1 << type | 1 << profile.second());
     }
 
     private static SimpleCondition<Event> isType(int type) {
@@ -147,19 +160,21 @@ public final class FlinkPeer {
         return event;
     }
 
-    private static void run(List<Pattern<Event, ?>> patterns, int events) throws Exception {
+    private static void run(List<Query> queries, int events, boolean filtered) throws Exception {
         StreamExecutionEnvironment environment = StreamExecutionEnvironment.createLocalEnvironment(1);
         environment.setRuntimeMode(RuntimeExecutionMode.STREAMING);
         environment.getConfig().enableObjectReuse();
-        KeyedStream<Event, Integer> keyed = environment
+        DataStream<Event> stream = environment
                 .fromSequence(0, events - 1)
                 .map(FlinkPeer::event)
                 .returns(Event.class)
                 .assignTimestampsAndWatermarks(WatermarkStrategy.<Event>forMonotonousTimestamps()
-                        .withTimestampAssigner((event, earlier) -> event.time))
-                .keyBy(event -> event.key);
-        for (Pattern<Event, ?> pattern : patterns) {
-            CEP.pattern(keyed, pattern).process(new Count(), org.apache.flink.api.common.typeinfo.Types.LONG)
+                        .withTimestampAssigner((event, earlier) -> event.time));
+        for (Query query : queries) {
+            int types = query.types();
+            DataStream<Event> wanted = filtered ? stream.filter(event -> (types >> event.type & 1) != 0) : stream;
+            CEP.pattern(wanted.keyBy(event -> event.key), query.pattern())
+                    .process(new Count(), Types.LONG)
                     .sinkTo(new DiscardingSink<>());
         }
         environment.execute();

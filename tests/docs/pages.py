@@ -119,10 +119,16 @@ def _commands(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _fits(expected: str, said: str) -> bool:
-    """Whether the output is that of the page, where … stands for anything."""
-    wanted, found = ("\n".join(line.rstrip() for line in text.strip().splitlines()) for text in (expected, said))
-    pattern = ".*?".join(re.escape(part) for part in wanted.split("…"))
-    return re.fullmatch(pattern, found, re.S) is not None
+    """Whether the output is that of the page: … in a line stands for a part of it, and alone for any lines."""
+    wanted, found = ("".join(f"{line.rstrip()}\n" for line in text.strip().splitlines()) for text in (expected, said))
+    pattern = "".join(_line_pattern(line) for line in wanted.splitlines())
+    return re.fullmatch(pattern, found) is not None
+
+
+def _line_pattern(line: str) -> str:
+    if line.strip(" │") == "…":
+        return "(?:.*\n)*?"
+    return ".*?".join(re.escape(part) for part in line.split("…")) + "\n"
 
 
 def _comity(arguments: list[str]) -> str:

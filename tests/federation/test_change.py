@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from comity.document import parse_document
 from comity.errors import Faults, Misuse, Retryable
 from comity.federation import load
-from comity.federation.change import NewProfile, add, listed, locked, read_new_profiles, remove, replace_file
+from comity.federation.change import add, listed, locked, remove, replace_file
 from comity.federation.layout import scalar, with_fields, with_profiles, without_profile
+from comity.federation.new_profile import NewProfile, read_new_profiles
 from comity.federation.watch import WatchedFederation
 from comity.limits import limited
 
@@ -262,3 +263,41 @@ def test_the_lock_is_not_waited_for_forever(city: Path) -> None:
     with locked(city), limited(profile_lock_timeout_ms=100), pytest.raises(Retryable) as caught, locked(city):
         pass
     assert caught.value.code == "federation-locked"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "profiles:\n  a:\n    on: A x ; B y   # both\n    # how many\n    limit: 5\n    where: x.v > 1\n  b: {on: T}\n",
+        "profiles: {a: {limit: 5, on: A x ; B y, where: x.v > 1}, b: {on: T}}",
+        "profiles:\n  a: {on: A x ; B y, where: x.v > 1, limit: 5}\n  b: {on: T}\n",
+        "profiles:\n  a:\n    limit: 5\n    on: A x ; B y\n    where: x.v > 1\n  b: {on: T}\n",
+    ],
+)
+def test_fields_are_dropped_in_every_layout(text: str) -> None:
+    changed = with_fields(text, "p.yaml", "a", {"on": "T", "version": 2}, ["limit", "duplicates"])
+    assert parse_document(changed).data["profiles"] == {
+        "a": {"on": "T", "where": "x.v > 1", "version": 2},
+        "b": {"on": "T"},
+    }
+
+
+def test_new_profiles_are_read_as_text_and_as_rdl() -> None:
+    text = "profile hot\non Heat h ; Heat i within 5 min # soon\nduplicates first, h last\nties by event.sequence\n"
+    (found,) = read_new_profiles(text, "new.txt", "house")
+    assert found.fields == {
+        "domain": "house",
+        "on": "Heat h ; Heat i within 5 min",
+        "where": "true",
+        "duplicates": "first, h last",
+        "ties": "event.sequence",
+    }
+    (rule,) = read_new_profiles("rule hot onEvent Heat h; where h.value > 25;", "new.rdl", "house")
+    assert (rule.on, rule.where) == ("Heat h", "h.value > 25")
+
+
+def test_a_profile_of_one_event_as_a_pattern_is_added_as_one(city: Path) -> None:
+    text = "profile hot\non Incident h\nwhere h.level > 2\nlimit 5\n"
+    change = add(city, read_new_profiles(text, "new.txt", "fire_station"))
+    assert list(change.federation.composites) == ["hot"]
+    assert change.costs["hot"].total > 0

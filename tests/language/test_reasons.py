@@ -9,7 +9,7 @@ from comity.language.reasons import MEANINGS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "asking-sources.md"
-SOURCES = [*(ROOT / "src/comity/language").glob("*.py"), ROOT / "src/comity/plan/asks.py"]
+SOURCES = [*(ROOT / "src/comity/language").glob("*.py"), *(ROOT / "src/comity/plan").glob("*asks.py")]
 
 
 def test_the_page_has_the_meaning_of_every_code() -> None:

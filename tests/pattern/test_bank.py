@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 
 import msgspec
 from hypothesis import given, settings
@@ -58,6 +59,10 @@ def test_bank_of_a_complete_input(given: list[Composite], trace: list[Event]) ->
 @settings(deadline=None)
 @given(some_composites, traces(), st.data())
 def test_bank_of_a_stream(given: list[Composite], trace: list[Event], data: st.DataObject) -> None:
+    check_stream(given, trace, data)
+
+
+def check_stream(given: list[Composite], trace: list[Event], data: st.DataObject) -> None:
     """In batches, with the state saved and restored in between, and patterns in another order."""
     bank, found, state, done, left = bank_of(given), [], BankState(), None, list(trace)
     start = min((microseconds(event.time) for event in trace if event.time), default=None)
@@ -85,5 +90,37 @@ def test_bank_of_a_condition_that_is_never_true() -> None:
     assert bank.detect(got.table(), start=got.earliest, last=got.latest)[0].num_rows == 0
 
 
+def test_bank_of_two_profiles_with_one_silence() -> None:
+    bank = bank_of([composite_of("profile one on not A a within 2 s")] * 2)
+    trace = [Event(str(at), "/s", "A", START + timedelta(seconds=at)) for at in range(4)]
+    got = extracted(bank, trace)
+    found, _ = bank.detect(got.table(), start=got.earliest, last=got.latest)
+    assert sorted(one.as_json() for one in found_reports(found, bank.patterns)) == expected(bank.patterns, trace)
+
+
 def composite_of(text: str) -> Composite:
     return parse_composite(text)[1]
+
+
+@st.composite
+def profiles_that_share(draw: st.DrawFn) -> list[Composite]:
+    """Sequences of two or three steps over few filters, by one key, so that most operands are shared."""
+    found = []
+    for _ in range(draw(st.integers(2, 5))):
+        steps = draw(st.lists(st.sampled_from("AB"), min_size=2, max_size=3))
+        names = "abc"[: len(steps)]
+        marks = ["not " if at == 1 and draw(st.booleans()) else "" for at in range(len(steps))]
+        pattern = " ; ".join(f"{mark}{kind} {name}" for mark, kind, name in zip(marks, steps, names))
+        ties = " and ".join(f"{one}.k = {other}.k" for one, other in pairwise(names))
+        low = draw(st.integers(0, 3))
+        modes = draw(st.sampled_from(("all", "first", "last", "collect")))
+        consume, limit = draw(st.sampled_from(("keep", "delete", "reapply"))), draw(st.sampled_from(("", "limit 1")))
+        text = f"profile p on {pattern} within {draw(st.integers(1, 6))} s duplicates {modes} consume {consume} {limit}"
+        found.append(composite_of(f"{text} where {ties} and a.x >= {low}"))
+    return found
+
+
+@settings(deadline=None)
+@given(profiles_that_share(), traces(max_size=20, types=("A", "B")), st.data())
+def test_bank_of_profiles_that_share_operands(given: list[Composite], trace: list[Event], data: st.DataObject) -> None:
+    check_stream(given, trace, data)

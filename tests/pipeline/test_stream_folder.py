@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from comity.errors import Misuse
 from comity.federation.watch import WatchedFederation
-from comity.pipeline.stream import CHECKPOINT, StreamRun
+from comity.pipeline.batches import CHECKPOINT
+from comity.pipeline.stream import StreamRun
 
 pytestmark = pytest.mark.spark
 

@@ -7,8 +7,9 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,9 +26,12 @@ from comity.errors import Misuse
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from comity.event.event import Event
+    from comity.event.jsonlines import Rejected
     from comity.federation import Federation
     from comity.plan import Plan, Summary
     from comity.plan.backtest import Report, Tally
+    from comity.plan.period import Period
 
 EXAMPLE = "Example:  comity backtest examples/active_city --profile serious_fires --events examples/active_city/events"
 
@@ -53,7 +57,8 @@ def backtest(
         str | None, typer.Option(metavar="NAME", help="For a profile that is in no file: whose.", show_default=False)
     ] = None,
     on: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="The type that it is about.", show_default=False)
+        str | None,
+        typer.Option(metavar="TYPE", help="The type that it is about, or a pattern.", show_default=False),
     ] = None,
     where: Annotated[
         str | None, typer.Option(metavar="FILTER", help="Try this filter; no file changes.", show_default=False)
@@ -74,8 +79,8 @@ def backtest(
     """Show what a profile would have sent over stored events.
 
     The profile is one of the federation's, perhaps with another filter (--where), or a new one (--domain, --on and
-    --where). TIME is 2026-01-31 or 2026-01-31T12:00:00Z. With --out the notifications are kept as `run` keeps them,
-    and `run --stream` on the same folder does not send them again.
+    --where). A composite one needs --engine local. TIME is 2026-01-31 or 2026-01-31T12:00:00Z. With --out the
+    notifications are kept as `run` keeps them, and `run --stream` on the same folder does not send them again.
     """
     from comity.connect.folder import prepare_folder
     from comity.plan import compile_plan
@@ -86,13 +91,16 @@ def backtest(
     length_s = read_bucket(bucket) if bucket is not None else None
     found = _federation(federation, profile, domain, on, where)
     plan = backtest_plan(compile_plan(found), profile, period)
+    if plan.patterns and engine is Engine.SPARK:
+        hint = "let this process do it, with --engine local"
+        raise Misuse(f"{profile!r} is a composite profile", code="composite-profile", hint=hint)
     if out is not None:
         prepare_folder(out, overwrite=overwrite)
-    tally = Tally(plan, profile, length_s)
+    tally = Tally(plan, profile, length_s, period.until)
     with _working_folder(out) as folder:
         if engine is Engine.LOCAL:
             with _working(f"reading {events}", format):
-                summary = _run_here(found, plan, events, folder)
+                summary = _run_here(found, plan, events, period, folder)
         else:
             summary = _run_on_spark(plan, events, folder, master, context.ensure_object(Session), format)
         _tally(tally, folder, out)
@@ -108,27 +116,56 @@ def backtest(
 def _federation(folder: Path, profile: str, domain: str | None, on: str | None, where: str | None) -> Federation:
     """The federation, with the profile as the options say; its files stay as they are."""
     from comity.federation import load
-    from comity.federation.change import NewProfile, add
+    from comity.federation.change import add, written
+    from comity.federation.new_profile import NewProfile
 
     if domain is None and on is None and where is None:
         return load(folder)
-    known = load(folder).profiles.get(profile)
-    domain = domain or (known.domain if known else None)
-    on = on or (known.type.qualified_name if known else None)
-    if domain is None or on is None:
-        hint = "a profile that is in no file needs --domain and --on"
-        raise Misuse(f"there is no profile {profile[:60]!r}", code="unknown-profile", hint=hint)
-    text = where if where is not None else known.text if known else "true"
-    return add(folder, [NewProfile(profile, domain, on, text.strip())], replacing=True).federation
+    known = written(folder, profile)
+    if known is None:
+        if domain is None or on is None:
+            hint = "a profile that is in no file needs --domain and --on"
+            raise Misuse(f"there is no profile {profile[:60]!r}", code="unknown-profile", hint=hint)
+        known = NewProfile(profile, domain, on)
+    parameters = known.parameters if on is None else {}  # they are about the operands of the pattern that there was
+    tried = replace(
+        known,
+        domain=domain or known.domain,
+        on=on or known.on,
+        where=(known.where if where is None else where).strip(),
+        parameters=parameters,
+    )
+    return add(folder, [tried], replacing=True).federation
 
 
-def _run_here(federation: Federation, plan: Plan, events: Path, folder: Path) -> Summary:
+def _run_here(federation: Federation, plan: Plan, events: Path, period: Period, folder: Path) -> Summary:
     from comity.engine import run_into_folder
     from comity.event.files import read_events
     from comity.event.window import Window
 
     read = read_events(events, federation.find_type, require_time=True)
-    return run_into_folder(plan, Window.around(datetime.now(UTC)).check_all(read), folder)
+    checked = Window.around(datetime.now(UTC)).check_all(read)
+    if not plan.patterns:
+        return run_into_folder(plan, checked, folder)
+    during = _During(checked, period)
+    summary = run_into_folder(plan, during, folder)
+    return replace(summary, records=summary.records + during.left_out)
+
+
+class _During:
+    """The events of a period, and what is no event; a silence is not to begin before it."""
+
+    def __init__(self, records: Iterable[Event | Rejected], period: Period) -> None:
+        self.left_out = 0
+        self._records, self._period = records, period
+
+    def __iter__(self) -> Iterator[Event | Rejected]:
+        for record in self._records:
+            time = getattr(record, "time", None)
+            if time is None or self._period.has(time):
+                yield record
+            else:
+                self.left_out += 1
 
 
 def _run_on_spark(

@@ -172,11 +172,15 @@ def _wait_for(done: Queue[int], query: Any) -> None:
 
 
 def _tell_what_was_asked(shown: Console, federation: Federation) -> None:
+    from comity.pattern.render import render_pattern
+
     for contract in federation.contracts.values():
         members, observers = ", ".join(contract.members), ", ".join(contract.observers)
         shown.print(f"The contract `{contract.name}` joins {members}; {observers} observes it.", style="bold")
     for profile in federation.profiles.values():
         shown.print(f"  {profile.domain} wants {profile.name}: {profile.type.name} where {profile.text}")
+    for composite in federation.composites.values():
+        shown.print(f"  {composite.domain} wants {composite.name}: {render_pattern(composite.bound.pattern)}")
 
 
 def _tell_rejected(shown: Console, results: Path) -> None:
@@ -191,7 +195,7 @@ def _tell_explained(shown: Console, plan: Plan, federation: Federation) -> None:
     from comity.cli.explain import print_tree
     from comity.plan.explain import explain
 
-    name = next(iter(federation.profiles))
+    name = next(iter([*federation.profiles, *federation.composites]))
     shown.print(f"\nWhat runs where for {name} (comity explain --profile {name}):", style="bold")
     print_tree(shown, explain(plan, name, sources=federation.sources, sinks=federation.sinks).as_tree())
 

@@ -8,15 +8,19 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
+from comity.cli.detect_stream import DetectRequest, run_detect_stream
 from comity.cli.match import Engine
 from comity.cli.output import console, refuse_overwriting, result_stream, write_json
 from comity.cli.rejected import RejectedRecords
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
+from comity.cli.spark import SparkConfigOption, read_spark_config, spark_progress, start_spark
+from comity.cli.stream import StreamPace
 from comity.errors import Misuse
 
 if TYPE_CHECKING:
@@ -77,8 +81,21 @@ def detect(
     lateness: Annotated[
         str, typer.Option(metavar="DURATION", help="With --stream: how far events may be out of order.")
     ] = "0 s",
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="Of Spark; without it, on this machine.", show_default=False)
+    ] = None,
+    spark_config: SparkConfigOption = None,
+    until_empty: Annotated[
+        bool, typer.Option("--until-empty", help="With --stream on Spark: end when all is read.")
+    ] = False,
+    trigger: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="With --stream on Spark: time between batches.")
+    ] = 1.0,
+    files_per_batch: Annotated[
+        int, typer.Option(min=1, help="With --stream on Spark: files in a batch at the most.")
+    ] = 100,
     clock: Annotated[
-        bool, typer.Option("--clock", help="With --stream: time passes by the clock, too, while nothing comes.")
+        bool, typer.Option("--clock", help="With --stream in this process: time passes by the clock, too.")
     ] = False,
     out: Annotated[
         Path | None,
@@ -103,23 +120,39 @@ def detect(
     taxonomy = read_types(types) if types else None
     patterns = read_patterns(profiles, taxonomy)
     period = _micros("--from", begin), _micros("--until", until)
-    if stream and engine is Engine.SPARK:
-        raise Misuse("a stream on Spark is not here yet", code="not-here")
+    session = context.ensure_object(Session)
     if stream:
         check_bounded(patterns)
+    if stream and engine is Engine.SPARK:
+        request = DetectRequest(
+            profiles,
+            events,
+            out,
+            taxonomy,
+            period[0],
+            _lateness(lateness),
+            master,
+            read_spark_config(spark_config),
+            format,
+            session,
+        )
+        run_detect_stream(request, StreamPace(trigger, until_empty, files_per_batch))
+        return
     with ExitStack() as stack:
         sink = None if count and out is None else stack.enter_context(result_stream(out))
         refused = stack.enter_context(RejectedRecords.into(rejected))
         reports: Reports
         if engine is Engine.SPARK:
-            reports = _on_spark(patterns, events, taxonomy, period, refused, context.ensure_object(Session))
+            spark = _Spark(session, master, read_spark_config(spark_config), format)
+            reports = _SparkReports(patterns, events, taxonomy, period, refused, spark)
         else:
             late = _lateness(lateness) if stream else None
             reports = _LocalReports(patterns, events, taxonomy, period, refused, late, clock)
         counts = _write(reports.found(), sink, flush=stream)
     refused.report(reports.events, format)
     if reports.late:
-        console(stderr=True).print(f"{reports.late:,} events came too late", style="yellow")
+        came = "1 event" if reports.late == 1 else f"{reports.late:,} events"
+        console(stderr=True).print(f"{came} came too late, see --lateness", style="yellow")
     if count:
         _print_counts(counts, [one.name for one in patterns], reports, refused.count, format)
 
@@ -242,15 +275,54 @@ def as_they_come(items: Iterable[T]) -> Iterator[T | None]:
         yield item
 
 
-def _on_spark(
-    patterns: Sequence[BoundPattern],
-    events: str,
-    taxonomy: Taxonomy | None,
-    period: tuple[int | None, int | None],
-    refused: RejectedRecords,
-    session: Session,
-) -> Reports:
-    raise Misuse("not here yet", code="not-here")
+@dataclass(frozen=True, slots=True)
+class _Spark:
+    """How Spark is started."""
+
+    session: Session
+    master: str | None
+    config: dict[str, str]
+    format: Format
+
+
+class _SparkReports:
+    """Detection on Spark."""
+
+    def __init__(
+        self,
+        patterns: Sequence[BoundPattern],
+        events: str,
+        taxonomy: Taxonomy | None,
+        period: tuple[int | None, int | None],
+        refused: RejectedRecords,
+        how: _Spark,
+    ) -> None:
+        from comity.event.files import event_files
+        from comity.pipeline.detect import detect_on_spark
+
+        if events == "-":
+            hint = "put the events into a file, or use --engine local"
+            raise Misuse("Spark does not read standard input", code="no-standard-input", hint=hint)
+        self._files = [str(path.resolve()) for path in event_files(Path(events))]
+        self._spark = start_spark(how.session, how.master, files=self._files, config=how.config)
+        start, until = period
+        self._reports = detect_on_spark(patterns, self._files, taxonomy, self._spark, until=until, start=start)
+        self._refused, self._format = refused, how.format
+
+    @property
+    def events(self) -> int:
+        return self._reports.events
+
+    @property
+    def late(self) -> int:
+        return self._reports.late
+
+    def found(self) -> Iterator[Found]:
+        with spark_progress(self._spark, self._files, self._format):
+            found = sorted(self._reports.found(), key=lambda one: (one.end, one.profile, one.start, one.id))
+        for record in self._reports.rejected:
+            self._refused.add(record)
+        yield from found
 
 
 def _write(found: Iterable[Found], sink: IO[bytes] | None, *, flush: bool) -> Counter[str]:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from comity.cli.output import console, write_json
-from comity.cli.session import Format, FormatOption
+from comity.cli.session import Format, FormatOption, TypesOption, read_types
 from comity.errors import Misuse, Place
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from comity.event.taxonomy import Taxonomy
     from comity.expression.clauses import Clause
+    from comity.pattern.explain import PatternExplanation
     from comity.plan.asks import LanguageOf
     from comity.plan.explain import Node
     from comity.plan.why import Reasons, Way
@@ -44,17 +46,30 @@ class Shape(StrEnum):
 
 
 def explain(
-    federation: FederationArgument,
+    federation: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FEDERATION_DIR", help="Folder of YAML files, or a file of profiles.", show_default=False
+        ),
+    ],
     profile: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only what this profile needs.", show_default=False)
     ] = None,
     language: LanguageOption = None,
+    types: TypesOption = None,
     format: Annotated[Shape, typer.Option(help="A tree, JSON, or a Mermaid graph.")] = Shape.TREE,
 ) -> None:
     """Show what runs where.
 
-    Per source what is asked of it, what is filtered here, which mapping applies, and who gets the events.
+    Per source what is asked of it, what is filtered here, which mapping applies, and who gets the events. Of a
+    composite profile its pattern, the correlation key, what is kept for how long, and how it is detected; of a file of
+    profiles this alone, over the types of a file if there is one.
     """
+    if federation.is_file():
+        _explain_file(federation, profile, read_types(types) if types else None, format)
+        return
+    if types is not None:
+        raise Misuse("a federation has its own types, so --types has no place", code="bad-usage")
     from comity.federation import load
     from comity.plan import compile_plan
     from comity.plan.explain import explain as explain_plan
@@ -73,6 +88,35 @@ def explain(
         console().print(found.as_mermaid())
     else:
         print_tree(console(), found.as_tree())
+
+
+def _explain_file(path: Path, profile: str | None, taxonomy: Taxonomy | None, format: Shape) -> None:
+    """Explain the composite profiles of a file."""
+    from comity.pattern.explain import explain_patterns, pattern_edges
+    from comity.profile.patterns import read_composites
+
+    explained = explain_patterns(read_composites(path, taxonomy))
+    found = _only(explained, profile, path)
+    if format is Shape.JSON:
+        write_json({"patterns": [one.as_dict() for one in found]}, indent=2)
+    elif format is Shape.MERMAID:
+        console().print("\n".join(["flowchart LR", *(line for one in found for line in pattern_edges(one))]))
+    else:
+        for one in found:
+            print_tree(console(), (f"composite profile {one.bound.name}", one.nodes()))
+
+
+def _only(explained: tuple[PatternExplanation, ...], profile: str | None, path: Path) -> list[PatternExplanation]:
+    """The profile of a name, or all of them; there is at least one."""
+    found = [one for one in explained if profile in (None, one.bound.name)]
+    if found:
+        return found
+    place, names = Place(str(path)), ", ".join(one.bound.name for one in explained[:8])
+    if profile is not None and explained:
+        hint = f"composite profiles in it: {names}"
+        raise Misuse(f"there is no composite profile {profile!r}", code="unknown-profile", place=place, hint=hint)
+    hint = "a file of simple profiles is explained with its sources: comity explain FEDERATION_DIR"
+    raise Misuse("no composite profile is in it", code="no-composite-profile", place=place, hint=hint)
 
 
 def _language_of(name: str | None) -> LanguageOf:
@@ -104,7 +148,11 @@ def why(
     language: LanguageOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Say clause by clause why one event is delivered to a profile, or is not."""
+    """Say clause by clause why one event is delivered to a profile, or is not.
+
+    Of a composite profile: for which of its operands the event is a candidate. What becomes of several candidates is
+    shown by `comity trace`.
+    """
     from comity.event.jsonlines import decode
     from comity.federation import load
     from comity.plan import compile_plan
@@ -140,8 +188,7 @@ def _print_reasons(shown: Console, reasons: Reasons) -> None:
         for fault in reasons.event.faults:
             shown.print(f"  {fault.path} {fault.reason} [{fault.code}]")
         return
-    verdict, style = ("delivered", "bold green") if reasons.delivered else ("not delivered", "bold red")
-    shown.print(f"{verdict} to {reasons.profile}", style=style)
+    shown.print(_verdict(reasons), style="bold green" if reasons.delivered else "bold red")
     if not reasons.ways:
         shown.print(f"  no way leads from {reasons.event.type} to this profile")
     for way in reasons.ways:
@@ -149,6 +196,17 @@ def _print_reasons(shown: Console, reasons: Reasons) -> None:
     for asked in reasons.asked:
         if not asked.sends:
             shown.print(f"  not sent by {asked.source}, which is asked for {asked.native}")
+    if reasons.is_composite:
+        hint = "what the pattern makes of several events: comity trace PROFILES EVENTS --profile"
+        console(stderr=True).print(f"{hint} {reasons.profile}", style="dim")
+
+
+def _verdict(reasons: Reasons) -> str:
+    if not reasons.is_composite:
+        return f"{'delivered' if reasons.delivered else 'not delivered'} to {reasons.profile}"
+    if reasons.operands:
+        return f"a candidate of {reasons.profile} for {', '.join(reasons.operands)}"
+    return f"no candidate of {reasons.profile}"
 
 
 def _way_node(way: Way) -> Node:
@@ -159,8 +217,13 @@ def _way_node(way: Way) -> Node:
         parts.append(_clause_node(way.clause))
     parts += [(f"✗ {fault.path}: {fault.reason} [{fault.code}]", []) for fault in way.faults]
     if way.delivered is not None:
-        parts.append((f"delivered as {way.delivered.type}: {_values(way.delivered.data)}", []))
-    return (f"through contract {way.contract}" if way.contract else "within the domain"), parts
+        done = "delivered" if way.operand is None else "candidate"
+        parts.append((f"{done} as {way.delivered.type}: {_values(way.delivered.data)}", []))
+    if way.key is not None:
+        verdict = "✗ in no trace, for it has no key" if way.is_without_key else "in the trace of its key"
+        parts.append((f"{verdict}: {_values(way.key)}", []))
+    through = f"through contract {way.contract}" if way.contract else "within the domain"
+    return (f"{way.operand}: {through}" if way.operand else through), parts
 
 
 def _clause_node(clause: Clause) -> Node:
@@ -184,6 +247,7 @@ def _reasons_dict(reasons: Reasons) -> dict[str, Any]:
             "clause": None if way.clause is None else _clause_dict(way.clause),
             "faults": [fault.as_dict() for fault in way.faults],
             "delivered": way.delivered is not None,
+            **({} if way.operand is None else {"operand": way.operand, "key": _key_dict(way)}),
         }
         for way in reasons.ways
     ]
@@ -194,7 +258,14 @@ def _reasons_dict(reasons: Reasons) -> dict[str, Any]:
         "rejected": refused,
         "asked": asked,
         "ways": ways,
+        **({"candidate_for": list(reasons.operands)} if reasons.is_composite else {}),
     }
+
+
+def _key_dict(way: Way) -> dict[str, Any] | None:
+    from comity.expression.clauses import value_text
+
+    return way.key and {name: None if value is None else value_text(value) for name, value in way.key.items()}
 
 
 def _clause_dict(clause: Clause) -> dict[str, Any]:

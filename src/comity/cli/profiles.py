@@ -13,7 +13,8 @@ from comity.cli.session import Format, FormatOption
 from comity.errors import Misuse
 
 if TYPE_CHECKING:
-    from comity.federation.change import Change, ListedProfile, NewProfile
+    from comity.federation.change import Change, ListedProfile
+    from comity.federation.new_profile import NewProfile
 
 EXAMPLE = "Example:  comity profiles list examples/active_city"
 ADD_EXAMPLE = (
@@ -46,9 +47,26 @@ def add(
         str | None, typer.Option(metavar="NAME", help="The domain that subscribes.", show_default=False)
     ] = None,
     on: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="The type that it is about.", show_default=False)
+        str | None,
+        typer.Option(metavar="TYPE", help="The type that it is about, or a pattern over types.", show_default=False),
     ] = None,
     where: Annotated[str, typer.Option(metavar="FILTER", help="Which of its events.")] = "true",
+    duplicates: Annotated[
+        str | None,
+        typer.Option(metavar="MODES", help="Of a pattern: how operands choose.", show_default=False),
+    ] = None,
+    consume: Annotated[
+        str | None,
+        typer.Option(metavar="MODE", help="Of a pattern: keep, delete or reapply.", show_default=False),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Of a pattern: events that an operand keeps at most.", show_default=False),
+    ] = None,
+    ties: Annotated[
+        str | None,
+        typer.Option(metavar="ATTRIBUTE", help="Of a pattern: orders events of one time.", show_default=False),
+    ] = None,
     description: Annotated[str | None, typer.Option(metavar="TEXT", help="For readers.", show_default=False)] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Change a profile that is there.")] = False,
     file: Annotated[
@@ -59,7 +77,12 @@ def add(
     ] = None,
     many: Annotated[
         str | None,
-        typer.Option("--from", metavar="FILE", help="YAML file of many, or - for standard input.", show_default=False),
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="YAML file of many, or with --domain composite ones as text; - is standard input.",
+            show_default=False,
+        ),
     ] = None,
     dry_run: DryRunOption = False,
     format: FormatOption = Format.TEXT,
@@ -71,7 +94,12 @@ def add(
     """
     from comity.federation import change
 
-    added, source = _wanted(name, domain, on, where, description, many)
+    said = {"duplicates": duplicates, "consume": consume, "limit": limit, "ties": ties}
+    parameters = {word: value for word, value in said.items() if value is not None}
+    if many is not None:
+        added, source = _of_file(many, domain, given=[name, on, *parameters.values()])
+    else:
+        added, source = [_of_options(name, domain, on, where, description, parameters)], None
     with _maybe_locked(federation, dry_run):
         done = change.add(federation, added, file=file, replacing=replace, source=source)
         _finish(done, dry_run)
@@ -108,27 +136,42 @@ def list_profiles(federation: FolderArgument, format: FormatOption = Format.TEXT
     shown = console()
     for one in found:
         shown.print(one.profile.name, style="bold", end="")
-        shown.print(f"  {one.profile.domain} on {one.profile.type.qualified_name}", end="")
+        shown.print(f"  {one.profile.domain} on {_on(one)}", end="")
         shown.print(f"  {one.place.file}:{one.place.line}  up to {one.cost.total:,} ns an event", style="dim")
-        shown.print(f"    {one.profile.text}")
+        shown.print(f"    {one.written.where}")
+        if one.written.parameters:
+            shown.print(f"    {', '.join(f'{word} {said}' for word, said in one.written.parameters.items())}")
     console(stderr=True).print(_counted(len(found)), style="dim")
 
 
-def _wanted(
-    name: str | None, domain: str | None, on: str | None, where: str, description: str | None, many: str | None
+def _of_file(
+    path: str, domain: str | None, given: list[str | int | None]
 ) -> tuple[list[NewProfile], tuple[str, str] | None]:
-    """The profiles that the options ask for, and the file that they come from, if they come from one."""
-    from comity.federation.change import NewProfile, read_new_profiles
+    """The profiles of a file, and its name and text, if faults can be shown there."""
+    from comity.federation.new_profile import read_new_profiles
+    from comity.profile.files import is_text_form
 
-    if many is not None:
-        if name is not None or domain is not None or on is not None:
-            raise Misuse("the profiles come from a file, so NAME, --domain and --on have no place", code="bad-usage")
-        source = _read(many)
-        return read_new_profiles(source[1], source[0]), source
+    if any(one is not None for one in given):
+        raise Misuse("the profiles come from a file, so NAME and what is about one have no place", code="bad-usage")
+    name, text = _read(path)
+    return read_new_profiles(text, name, domain), None if is_text_form(text, name) else (name, text)
+
+
+def _of_options(
+    name: str | None,
+    domain: str | None,
+    on: str | None,
+    where: str,
+    description: str | None,
+    parameters: dict[str, str | int],
+) -> NewProfile:
+    """The profile that the options ask for."""
+    from comity.federation.new_profile import NewProfile
+
     if name is None or domain is None or on is None:
         hint = "comity profiles add DIR NAME --domain NAME --on TYPE --where FILTER, or --from FILE"
         raise Misuse("a profile needs a name, a domain and a type", code="bad-usage", hint=hint)
-    return [NewProfile(name, domain, on, where.strip(), description)], None
+    return NewProfile(name, domain, on.strip(), where.strip(), description, parameters)
 
 
 def _read(path: str) -> tuple[str, str]:
@@ -181,14 +224,29 @@ def _counted(count: int) -> str:
     return "1 profile" if count == 1 else f"{count:,} profiles"
 
 
+def _on(one: ListedProfile) -> str:
+    """The type that a profile is about, or its pattern in one line."""
+    from comity.federation.model import CompositeSubscription
+    from comity.pattern.render import render_pattern
+
+    if isinstance(one.profile, CompositeSubscription):
+        return render_pattern(one.profile.bound.pattern)
+    return one.profile.type.qualified_name
+
+
 def _as_dict(one: ListedProfile) -> dict[str, Any]:
-    profile = one.profile
-    return {
-        "name": profile.name,
-        "domain": profile.domain,
-        "on": profile.type.qualified_name,
-        "where": profile.text,
+    from comity.federation.model import CompositeSubscription
+
+    told: dict[str, Any] = {
+        "name": one.profile.name,
+        "domain": one.profile.domain,
+        "on": _on(one),
+        "where": one.written.where,
         "file": one.place.file,
         "line": one.place.line,
         "cost_ns": one.cost.total,
     }
+    if isinstance(one.profile, CompositeSubscription):
+        operands = {of.name.rpartition("/")[2]: of.type.qualified_name for of in one.profile.operands}
+        told |= {"composite": True, "operands": operands, "parameters": dict(one.written.parameters)}
+    return told

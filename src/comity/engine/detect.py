@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, TypeLookup, decode
+from comity.event.jsonlines import Rejected, TypeLookup, decode, encode
 from comity.event.taxonomy import Taxonomy
+from comity.event.validate import Fault
 from comity.pattern.bank import Bank, BankState
 from comity.pattern.bound import BoundPattern
 from comity.pattern.extract import Extraction, Fulfilled, one_by_one
@@ -97,6 +98,8 @@ class Detection:
             return
         if stream.done is not None and _micros(event) <= stream.done:
             self.late += 1
+            fault = Fault("event.time", str(event.time), "it came when this time was complete already", "late")
+            self.on_rejected(Rejected(None, None, encode(event).decode(), (fault,)))
         else:
             extraction.take(event)
 

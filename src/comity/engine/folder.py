@@ -22,12 +22,14 @@ def run_into_folder(
     delivered: Counter[str] = Counter()
     codes: Counter[str] = Counter()
     matched: set[tuple[str, str]] = set()
+    composite = {planned.bound.name for planned in plan.patterns}
     counted = _Counted(events)
     with staged_results(out, [*plan.subscribers, REJECTED], results) as staged:
-        for outcome in run(plan, counted):
+        for outcome in run(plan, counted, on_candidate=lambda event: matched.add(event.identity)):
             if isinstance(outcome, Notification):
                 delivered[outcome.profile] += 1
-                matched.add(outcome.event.identity)
+                if outcome.profile not in composite:
+                    matched.add(outcome.event.identity)
                 staged.put(outcome.subscriber, notification_line(outcome))
             else:
                 codes[outcome.faults[0].code] += 1

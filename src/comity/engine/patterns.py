@@ -56,7 +56,7 @@ class PatternRun:
         if isinstance(outcome, Rejected) or outcome.profile not in self._operands:
             return False
         number, operand = self._operands[outcome.profile]
-        if self._extraction.bank.leaders[number] == number:
+        if (number, operand) in self._extraction.bank.sharing.users:
             self._extraction.add(number, operand, outcome.event)
         return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from comity.engine.patterns import Notification, PatternRun
 from comity.event.event import Event
@@ -15,10 +15,13 @@ from comity.plan.ways import Test, Ways, ways_of
 __all__ = ["Notification", "run"]
 
 
-def run(plan: Plan, events: Iterable[Event | Rejected]) -> Iterator[Notification | Rejected]:
+def run(
+    plan: Plan, events: Iterable[Event | Rejected], *, on_candidate: Callable[[Event], None] = lambda event: None
+) -> Iterator[Notification | Rejected]:
     """What the plan delivers for these events, and what it rejects, in the order of the events.
 
-    An event reaches a profile once, however many ways lead there and however often it comes.
+    An event reaches a profile once, however many ways lead there and however often it comes. `on_candidate` is told
+    each event that an operand of a composite profile takes.
     """
     ways = ways_of(plan)
     matchers = {
@@ -37,7 +40,9 @@ def run(plan: Plan, events: Iterable[Event | Rejected]) -> Iterator[Notification
             tests = ways.tests[event.type]
             for number in matchers[event.type].match_one(event):
                 for outcome in _follow(tests[number], ways, event, delivered):
-                    if not patterns.takes(outcome):
+                    if patterns.takes(outcome):
+                        on_candidate(event)
+                    else:
                         yield outcome
     yield from patterns.notifications()
 

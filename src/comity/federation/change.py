@@ -20,15 +20,16 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from comity.document import Document, did_you_mean, parse_document, read_document, read_text, validate
+from comity.document import Document, did_you_mean, read_document, read_text, validate
 from comity.errors import ComityError, Faults, Misuse, Place, Retryable
-from comity.event.types import AttributeType
-from comity.expression.tree import attributes
+from comity.federation.costs import check_costs, cost_of
 from comity.federation.files import federation_files, load_files
-from comity.federation.layout import with_fields, with_profiles, without_profile
-from comity.federation.model import Federation, Subscription
+from comity.federation.layout import PROFILES, with_fields, with_profiles, without_profile
+from comity.federation.model import CompositeSubscription, Federation, Subscription
+from comity.federation.new_profile import NewProfile
 from comity.federation.schema import ProfilesFile
 from comity.limits import limits
+from comity.pattern.clauses import PARAMETERS
 
 if TYPE_CHECKING:
     from comity.match.cost import ProfileCost
@@ -41,28 +42,12 @@ _NAME = re.compile(r"\w[\w.\-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class NewProfile:
-    """A profile that shall become part of a federation."""
-
-    name: str
-    domain: str
-    on: str
-    where: str = "true"
-    description: str | None = None
-
-    @property
-    def fields(self) -> dict[str, str]:
-        """What its entry in a file holds."""
-        told = {"domain": self.domain, "on": self.on, "where": self.where, "description": self.description}
-        return {key: value for key, value in told.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True)
 class ListedProfile:
-    """A profile of a federation, where it stands, and what it can cost."""
+    """A profile of a federation, where it stands, how it is written there, and what it can cost."""
 
-    profile: Subscription
+    profile: Subscription | CompositeSubscription
     place: Place
+    written: NewProfile
     cost: ProfileCost
 
 
@@ -134,15 +119,26 @@ def _wait_for(descriptor: int, root: Path) -> None:
 
 def listed(root: Path, federation: Federation) -> list[ListedProfile]:
     """The profiles of a federation, in the order of the files."""
-    from comity.match.cost import profile_cost
-
+    known: dict[str, Subscription | CompositeSubscription] = {**federation.profiles, **federation.composites}
+    homes = _homes(federation_files(root))
+    documents = {id(document): document for document in homes.values()}
+    entries = {at: validate(document, ProfilesFile).profiles for at, document in documents.items()}
     return [
         ListedProfile(
-            profile, document.place(("profiles", name), key=True), profile_cost(profile.tree, _types(profile))
+            known[name],
+            document.place((PROFILES, name), key=True),
+            NewProfile.of_entry(name, entries[id(document)][name]),
+            cost_of(known[name]),
         )
-        for name, document in _homes(federation_files(root)).items()
-        if (profile := federation.profiles.get(name)) is not None
+        for name, document in homes.items()
+        if name in known
     ]
+
+
+def written(root: Path, name: str) -> NewProfile | None:
+    """A profile as it is written in the files of a federation; None when it is not there."""
+    document = _homes(federation_files(root)).get(name)
+    return None if document is None else NewProfile.of_entry(name, validate(document, ProfilesFile).profiles[name])
 
 
 def add(
@@ -170,16 +166,16 @@ def add(
         if source is not None:
             _check_source(root, [profile.name for profile in taken], source)
         raise
-    return Change(root, texts, federation, _costs(federation, added))
+    return Change(root, texts, federation, check_costs(federation, [profile.name for profile in added]))
 
 
 def _with_added(root: Path, added: Sequence[NewProfile], homes: Mapping[str, Document], file: Path | None) -> _Texts:
     texts = _Texts()
-    fresh: dict[Path, dict[str, dict[str, str]]] = {}
+    fresh: dict[Path, dict[str, dict[str, str | int]]] = {}
     for profile in added:
         if profile.name in homes:
             path = Path(str(homes[profile.name].file))
-            texts[path] = with_fields(texts[path], str(path), profile.name, profile.fields)
+            texts[path] = with_fields(texts[path], str(path), profile.name, profile.fields, PARAMETERS)
         else:
             fresh.setdefault(_home_of(root, profile, file), {})[profile.name] = profile.fields
     for path, entries in fresh.items():
@@ -231,19 +227,6 @@ def staged(root: Path, texts: Mapping[Path, str], *, shown: str | None = None) -
                 names[next(reversed(instead))] = shown
             _relocate(error, {str(copy): (names[path], texts[path]) for path, copy in instead.items()})
             raise
-
-
-def read_new_profiles(text: str, file: str) -> list[NewProfile]:
-    """The profiles of a text in the form of a profile file.
-
-    >>> read_new_profiles("profiles: {hot: {domain: house, on: Fire, where: heat > 40}}", "new.yaml")
-    [NewProfile(name='hot', domain='house', on='Fire', where='heat > 40', description=None)]
-    """
-    document = parse_document(text, file)
-    found = validate(document, ProfilesFile).profiles
-    if not found:
-        raise document.fault("there are no profiles in it", ("profiles",), code="missing-key")
-    return [NewProfile(name, one.domain, one.on, one.where, one.description) for name, one in found.items()]
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -348,27 +331,6 @@ def _taken(document: Document, name: str) -> Misuse:
 def _unknown(root: Path, name: str, known: Iterable[str]) -> Misuse:
     hint = did_you_mean(name, known) or f"`comity profiles list {root}` shows what there is"
     return Misuse(f"there is no profile {name[:60]!r}", code="unknown-profile", place=Place(str(root)), hint=hint)
-
-
-def _costs(federation: Federation, added: Sequence[NewProfile]) -> dict[str, ProfileCost]:
-    from comity.match.cost import check_profile_cost
-
-    found, faults = {}, list[ComityError]()
-    for one in added:
-        profile = federation.profiles[one.name]
-        try:
-            found[one.name] = check_profile_cost(profile.tree, _types(profile))
-        except Misuse as error:
-            error.place = Place(path=one.name)
-            faults.append(error)
-    if faults:
-        raise Faults(faults)
-    return found
-
-
-def _types(profile: Subscription) -> dict[tuple[str, ...], AttributeType]:
-    known = {path: profile.type.attribute_at(path) for path in attributes(profile.tree)}
-    return {path: declared for path, declared in known.items() if declared is not None}
 
 
 def _relocate(error: ComityError, originals: Mapping[str, tuple[str, str]]) -> None:

@@ -17,6 +17,7 @@ from comity.errors import ComityError, Faults, Misuse, Place
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EVENT, EventType
 from comity.expression.bind import bind_text
+from comity.expression.parse import error_at
 from comity.expression.render import render
 from comity.expression.scope import Scope, Table
 from comity.federation.endpoints import read_sinks, read_sources
@@ -203,7 +204,13 @@ class _Reader:
 
     def _take_profiles(self, document: Document) -> None:
         for name, given in validate(document, ProfilesFile).profiles.items():
-            if name in self.profiles or name in self.composites:
+            if OPERAND in name:
+                hint = "use letters, digits, underscores, dots and dashes"
+                error = document.fault(
+                    f"{name!r} cannot name a profile", ("profiles", name), code="bad-name", key=True, hint=hint
+                )
+                self.faults.append(error)
+            elif name in self.profiles or name in self.composites:
                 error = document.fault(f"there are two profiles {name!r}", ("profiles", name), code="duplicate-profile")
                 self.faults.append(error)
             else:
@@ -236,10 +243,13 @@ class _Reader:
         self.faults += faults
         if composite is None:
             return
-        try:
-            scopes = {one.name: self._visible_type(given.domain, one.type) for one in operands(composite.pattern)}
-        except Misuse as error:
-            raise document.fault(error.message, (*at, "on"), code=error.code, hint=error.hint) from None
+        scopes: dict[str, Scope] = {}
+        for one in operands(composite.pattern):
+            try:
+                scopes[one.name] = self._visible_type(given.domain, one.type)
+            except Misuse as error:
+                found = error_at(given.on, max(given.on.find(one.type or ""), 0), error)
+                raise document.locate(found, (*at, "on")) from None
         try:
             bound = composite.bind(name, operand_scopes=scopes)
         except Misuse as error:
@@ -260,7 +270,7 @@ class _Reader:
 def _operand_of(bound: BoundPattern, domain: str, operand: str, scope: Scope) -> Subscription:
     """What an operand subscribes to."""
     assert scope.type is not None, "operands in a federation have a type"
-    tree = bound.filters[operand]
+    tree = bound.asked(operand)  # only events of its type come on the routes to it
     return Subscription(f"{bound.name}{OPERAND}{operand}", domain, scope.type, render(tree), tree)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped, unused-ignore]
@@ -19,7 +19,7 @@ from comity.errors import ComityError, Misuse, Place
 PROFILES = "profiles"
 _INDENT = "  "
 _EMPTY_FLOW = re.compile(r"\{\s*\}")
-Fields = Mapping[str, str]
+Fields = Mapping[str, str | int]
 
 
 class _Entry(NamedTuple):
@@ -71,8 +71,8 @@ def without_profile(text: str, file: str, name: str) -> str:
     return _checked(changed, file, {**data, PROFILES: rest})
 
 
-def with_fields(text: str, file: str, name: str, fields: Fields) -> str:
-    """The text with other fields of a profile that is there; fields that are not named stay.
+def with_fields(text: str, file: str, name: str, fields: Fields, dropped: Iterable[str] = ()) -> str:
+    """The text with other fields of a profile that is there, and without some; fields that are not named stay.
 
     >>> with_fields("profiles: {a: {on: T, where: x > 1}}", "p.yaml", "a", {"where": "x > 2"})
     'profiles: {a: {on: T, where: x > 2}}'
@@ -82,15 +82,21 @@ def with_fields(text: str, file: str, name: str, fields: Fields) -> str:
     for key, value in fields.items():
         if old.get(key) != value:
             text = _with_field(text, name, key, value)
-    return _checked(text, file, {**data, PROFILES: {**data[PROFILES], name: {**old, **fields}}})
+    gone = [key for key in dropped if key in old and key not in fields]
+    for key in gone:
+        text = _without_field(text, name, key)
+    new = {key: value for key, value in {**old, **fields}.items() if key not in gone}
+    return _checked(text, file, {**data, PROFILES: {**data[PROFILES], name: new}})
 
 
-def scalar(value: str, *, flow: bool = False) -> str:
-    """A text as YAML in one line, plain if it can be.
+def scalar(value: str | int, *, flow: bool = False) -> str:
+    """A text, or a whole number, as YAML in one line, plain if it can be.
 
     >>> scalar("x > 1"), scalar("name = 'a'"), scalar("true"), scalar("a: b, 'c'")
     ('x > 1', "name = 'a'", "'true'", "'a: b, ''c'''")
     """
+    if isinstance(value, int):
+        return str(value)
     quoted = "'" + value.replace("'", "''") + "'"
     spellings = [value, quoted] if "\n" not in value else []
     for spelt in (*spellings, json.dumps(value, ensure_ascii=False), _escaped(value)):
@@ -217,7 +223,7 @@ def _flow_entry(name: str, fields: Fields) -> str:
     return f"{scalar(name, flow=True)}: {{{inner}}}"
 
 
-def _with_field(text: str, name: str, key: str, value: str) -> str:
+def _with_field(text: str, name: str, key: str, value: str | int) -> str:
     """The text with one field of a profile set: in its place if it is there, else behind the other fields."""
     node = next(entry.value for entry in _entries(_profiles_node(text)) if entry.name == name)
     fields = _entries(node)
@@ -262,6 +268,13 @@ def _without_lines(text: str, entry: _Entry) -> str:
             break
         begin = above
     return _joined(text[:begin], text[end:])
+
+
+def _without_field(text: str, name: str, key: str) -> str:
+    node = next(entry.value for entry in _entries(_profiles_node(text)) if entry.name == name)
+    fields = _entries(node)
+    at = next(number for number, field in enumerate(fields) if field.name == key)
+    return _without_flow_entry(text, fields, at) if node.flow_style else _without_lines(text, fields[at])
 
 
 def _joined(before: str, after: str) -> str:

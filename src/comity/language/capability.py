@@ -27,6 +27,12 @@ OPERATORS = frozenset(
 FORMS = frozenset({*FUNCTIONS, "coalesce", "lookup", "if", "truth"})
 """What `functions` can name: the functions, `if … then … else`, and `truth`, a filter used as a value."""
 
+PATTERNS = frozenset(
+    {";", "&", "|", ":", "not", "silence", "[]", "key", "where", "duplicates", "consume", "limit", "ties"}
+)
+"""What `patterns` can name: the operators of patterns (`silence` is a `not` by itself, `[]` a selection), traces by a
+key, conditions between operands, and the parameters of a composite profile."""
+
 
 class Missing(StrEnum):
     """What becomes of a comparison with a missing value."""
@@ -72,6 +78,8 @@ class Capability:
     """The names of the envelope that it can see, without `event.`."""
     is_type: bool = False
     """It knows the hierarchy of types."""
+    patterns: frozenset[str] = frozenset()
+    """Out of `PATTERNS`: what a source detects itself, so that it sends occurrences in place of events."""
     is_ours: bool = False
     """It is the language of Comity with its semantics: whatever can be written can be asked."""
 

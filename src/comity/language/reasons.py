@@ -25,6 +25,11 @@ MEANINGS: Mapping[str, str] = {
     "missing-value-semantics": "In the language the complement of a test is not true for a missing value.",
     "over-mapping": "A mapping computes the value in a way that the language does not have.",
     "profile-without-bound": "Nothing of the profile can be asked, so everything is asked for.",
+    "no-patterns": "The language has no patterns: the source sends events, and they are joined here.",
+    "pattern-not-supported": "The language does not have something that the pattern needs.",
+    "operands-elsewhere": "Other sources serve operands of the pattern, too.",
+    "operand-left-to-filter": "The language cannot say all that an operand asks, so the source would join too much.",
+    "part-of-a-consumer": "A report of the whole pattern removes events, of which the source would not know.",
 }
 
 

@@ -47,16 +47,15 @@ class OperandMatcher:
 
     def __post_init__(self) -> None:
         conditions: list[Expression] = []
-        for number, pattern in enumerate(self.bank.patterns):
-            if self.bank.leaders[number] != number:
-                continue
-            for operand, name in enumerate(pattern.operand_names):
-                condition = simplify(_of_type(pattern.filters[name], self.type), self.type)
-                if condition == TRUE:
-                    self._always.append((number, operand))
-                elif condition != FALSE:
-                    self._tested.append((number, operand))
-                    conditions.append(condition)
+        for number, operand in self.bank.sharing.users:
+            pattern = self.bank.patterns[number]
+            own = _of_type(pattern.filters[pattern.operand_names[operand]], self.type)
+            condition = simplify(own, self.type)
+            if condition == TRUE:
+                self._always.append((number, operand))
+            elif condition != FALSE:
+                self._tested.append((number, operand))
+                conditions.append(condition)
         self._matcher = TypedMatcher(self.type, conditions) if conditions else None
 
     def candidates(self, batch: pa.RecordBatch, lines: pa.Array | None = None) -> pa.Table:

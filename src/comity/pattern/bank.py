@@ -19,6 +19,7 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.horizon import horizons, is_bounded
 from comity.pattern.occurrence import Happening
 from comity.pattern.rows import REPORTS, STATE, Decode
+from comity.pattern.sharing import Sharing
 from comity.pattern.tree import unlimited_operands
 from comity.pattern.tree_bank import TreeBank
 
@@ -72,13 +73,18 @@ class Bank:
         return tuple(first.setdefault(body, number) for number, body in enumerate(self.bodies))
 
     @cached_property
+    def sharing(self) -> Sharing:
+        """Which operands candidates are asked for, and who else gets them."""
+        return Sharing.of(self.patterns, self.leaders)
+
+    @cached_property
     def flat(self) -> FlatBank | None:
         """What is detected by compiled code, if anything is."""
         if not self.compiled:
             return None
         from comity.pattern.flat_bank import FlatBank  # compiled code takes a second to load, and few events do without
 
-        bank = FlatBank(self.patterns)
+        bank = FlatBank(self.patterns, self.sharing)
         return bank if len(bank.numbers) else None
 
     def detect(
@@ -93,26 +99,25 @@ class Bank:
     ) -> tuple[pa.Table, BankState]:
         """The reports after `done` up to `upto`, and what is kept after them; without `upto` the input is complete.
 
-        Candidates must be later than `done`. `start` is where traces start, if that is known by now; `last` the time of
-        the last event of a complete input.
+        Candidates are those that `sharing` asks for, and later than `done`. `start` is where traces start, if that is
+        known by now; `last` the time of the last event of a complete input.
         """
         state = self._renumbered(state or BankState())
         reports, rows, traces = [], STATE.empty_table(), b""
-        rest = candidates
         if self.flat is not None:
-            mine = self.flat.mine(candidates)
-            done_flat = self.flat.detect(state.rows, candidates.filter(pa.array(mine)), done=done, upto=upto)
-            reports, rows, rest = [done_flat.reports], done_flat.state, candidates.filter(pa.array(~mine))
+            done_flat = self.flat.detect(state.rows, candidates, done=done, upto=upto)
+            reports, rows = [done_flat.reports], done_flat.state
         if self.flat is None or len(self.flat.numbers) < len(self.patterns):
             tree = self._tree(state)
-            tree.add(rest)
+            tree.add(candidates, self.sharing, frozenset() if self.flat is None else self.flat.taken)
             reports.append(tree.detect(done=done, upto=upto, start=start, last=last))
             traces = tree.save()
         return self._told_to_all(pa.concat_tables(reports)), BankState(self.bodies, rows, traces)
 
     def _tree(self, state: BankState) -> TreeBank:
         decode = self.decode or [_undecodable] * len(self.patterns)
-        tree = TreeBank(self.patterns, decode)
+        led = frozenset(number for number, leader in enumerate(self.leaders) if leader != number)
+        tree = TreeBank(self.patterns, decode, led)
         if state.traces:
             now = {body: number for number, body in reversed(list(enumerate(self.bodies)))}
             tree.restore(state.traces, {at: now[body] for at, body in enumerate(state.bodies) if body in now})

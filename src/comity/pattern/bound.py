@@ -172,7 +172,9 @@ def bind_pattern(
         if len(used) == 1:
             (only,) = used
             filters[only].append(_without_operand(item))
-        elif used and (key is None or item not in key.items):
+        elif used and key is not None and item in key.items:
+            _check_together(pattern, Join(used, item))
+        elif used:
             _place(pattern, Join(used, item), joins, against)
     return BoundPattern(
         name,
@@ -234,7 +236,7 @@ def _place(pattern: Pattern, join: Join, joins: _Joins, against: _Joins) -> None
 
 def _check_inside(absent: Pattern, join: Join) -> None:
     inside = join.operands & _names(operands(absent))
-    if not _can_bind(absent, inside):
+    if not inside <= _names(bound_operands(absent)) or not _can_bind(absent, inside):
         raise _refusal(join, "its operands inside the `not` are never bound together", None)
 
 
@@ -246,6 +248,12 @@ def _check_bound(pattern: Pattern, join: Join, wanted: frozenset[str]) -> None:
         raise _refusal(join, f"{name} stands in a `not` elsewhere", hint)
     if not _can_bind(pattern, wanted):
         raise _refusal(join, "its operands are never bound together", "they stand on different sides of `|`")
+
+
+def _check_together(pattern: Pattern, join: Join) -> None:
+    """Refuse an equality between operands of which no occurrence has both."""
+    if join.operands <= _names(bound_operands(pattern)):
+        _check_bound(pattern, join, join.operands)
 
 
 def _can_bind(pattern: Pattern, wanted: frozenset[str]) -> bool:

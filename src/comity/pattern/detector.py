@@ -42,6 +42,8 @@ class Detector:
     traces: dict[TraceKey, TraceState] = field(default_factory=dict)
     no_key: Any = ()
     """The correlation key of patterns that have none."""
+    led: frozenset[int] = frozenset()
+    """The numbers of patterns whose reports follow from those of others."""
     _machines: list[Machine] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -118,7 +120,7 @@ class Detector:
         if self.start is None or self.start > upto:
             return
         for number, machine in enumerate(self._machines):
-            if machine.timers.silences:
+            if machine.timers.silences and number not in self.led:
                 trace = self.trace((number, self.no_key))
                 if not trace.has_begun:
                     trace.begin(self.start if done is None else max(self.start, done + 1))

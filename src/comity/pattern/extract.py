@@ -20,12 +20,10 @@ Fulfilled = Callable[[Event], Iterable[tuple[int, int]]]
 
 
 def one_by_one(bank: Bank) -> Fulfilled:
-    """Tests every operand of every pattern; good for a few of them."""
+    """Tests every operand that candidates are asked for; good for a few of them."""
     tests = [
-        (number, operand, pattern.tests[name])
-        for number, pattern in enumerate(bank.patterns)
-        if bank.leaders[number] == number
-        for operand, name in enumerate(pattern.operand_names)
+        (number, operand, bank.patterns[number].tests[bank.patterns[number].operand_names[operand]])
+        for number, operand in bank.sharing.users
     ]
     return lambda event: [(number, operand) for number, operand, test in tests if test(event)]
 

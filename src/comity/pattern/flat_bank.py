@@ -23,8 +23,10 @@ from comity.pattern.flat.detect import (
     flat_patterns,
 )
 from comity.pattern.flat.layout import MOST_OPERANDS, MOST_STEPS
+from comity.pattern.flat_sharing import Shared, Use, use_of
 from comity.pattern.parameters import Duplicates
 from comity.pattern.rows import REPORTS, STATE
+from comity.pattern.sharing import Asked, Sharing
 from comity.pattern.tree import Both, Operand, Pattern, Sequence, operands, parts
 
 Longs = npt.NDArray[np.int64]
@@ -75,12 +77,15 @@ class FlatBank:
     """The flat ones among some patterns; numbers of patterns are those of all of them."""
 
     patterns: AbstractSequence[BoundPattern]
+    sharing: Sharing
     numbers: npt.NDArray[np.int32] = field(init=False)
     """Those of the flat ones."""
     _compiled: FlatPatterns = field(init=False)
     _place: npt.NDArray[np.int32] = field(init=False)
     """By number, the position among the flat ones, or -1."""
     _has_ties: bool = field(init=False)
+    _uses: dict[Asked, list[Use]] = field(init=False)
+    _owners: dict[Asked, Asked] = field(init=False)
 
     def __post_init__(self) -> None:
         flat = [(number, found) for number, one in enumerate(self.patterns) if (found := as_flat(one)) is not None]
@@ -89,17 +94,23 @@ class FlatBank:
         self._place = np.full(len(self.patterns) + 1, -1, np.int32)
         self._place[self.numbers] = np.arange(len(flat))
         self._has_ties = any(found.has_ties for _, found in flat)
+        by_number = dict(flat)
+        self._uses = {
+            leader: [use_of(user, operand, by_number[user]) for user, operand in users if user in by_number]
+            for leader, users in self.sharing.users.items()
+        }
+        self._owners = {user: leader for leader, users in self.sharing.users.items() for user in users}
 
-    def mine(self, candidates: pa.Table) -> npt.NDArray[np.bool_]:
-        """Which candidates are those of flat patterns."""
-        return np.asarray(self._place[_numpy(candidates, "pattern")] >= 0)
+    @property
+    def taken(self) -> frozenset[int]:
+        """The numbers of the patterns that are detected here."""
+        return frozenset(self.numbers.tolist())
 
     def detect(self, state: pa.Table, candidates: pa.Table, *, done: int | None, upto: int | None) -> _Done:
         """The reports after `done` up to `upto`, and the state after them."""
         if not len(self.numbers):
             return _Done(REPORTS.empty_table(), STATE.empty_table())
-        table = pa.concat_tables([state, with_masks(candidates)]).combine_chunks()
-        rows, table = self._in_order(table)
+        rows, table = self._in_order(self._handed_out(state, candidates, upto).combine_chunks())
         found = detect_flat(
             self._compiled, rows, done_us=NEVER if done is None else done, upto_us=ALWAYS if upto is None else upto
         )
@@ -107,6 +118,24 @@ class FlatBank:
         after = table.take(pa.array(kept))
         after = after.set_column(after.schema.get_field_index("mask"), "mask", pa.array(found.mask_after[kept]))
         return _Done(_reports(found, rows, self.numbers, table), after)
+
+    def _handed_out(self, state: pa.Table, candidates: pa.Table, upto: int | None) -> pa.Table:
+        """The state and the candidates, for each pattern that asks for them, with the operand's bit."""
+        shared = Shared(state, candidates, self._owners, upto)
+        rows, patterns, masks = [], [], []
+        for asked, all_rows in shared.by_asked.items():
+            uses = self._uses.get(asked, ())
+            for use in uses:
+                own = shared.rows_for(asked, use) if len(uses) > 1 else all_rows
+                rows.append(own)
+                patterns.append(np.full(len(own), use.pattern, np.int32))
+                masks.append(np.full(len(own), 1 << use.operand, np.int64))
+        if not rows:
+            return state
+        taken = candidates.take(pa.array(np.concatenate(rows)))
+        columns = {name: taken.column(name) for name in STATE.names[1:-1]}
+        columns |= {"pattern": pa.array(np.concatenate(patterns)), "mask": pa.array(np.concatenate(masks))}
+        return pa.concat_tables([state, pa.table(columns, schema=STATE)])
 
     def _in_order(self, table: pa.Table) -> tuple[FlatRows, pa.Table]:
         """The rows by trace and time, each event of a trace once."""
@@ -129,13 +158,6 @@ class FlatBank:
 class _Done:
     reports: pa.Table
     state: pa.Table
-
-
-def with_masks(candidates: pa.Table) -> pa.Table:
-    """Candidates in the form of the state."""
-    mask = np.left_shift(np.int64(1), _numpy(candidates, "operand").astype(np.int64))
-    columns = [candidates.column(name) for name in STATE.names[:-1]]
-    return pa.Table.from_arrays([*columns, pa.array(mask)], schema=STATE)
 
 
 def _groups(table: pa.Table) -> Longs:

@@ -43,26 +43,38 @@ def render_composite(name: str, composite: Composite) -> str:
     on Heat h
     limit 5
     """
-    lines = [f"profile {name}", f"on {render_pattern(composite.pattern)}"]
+    clauses = composite_clauses(composite)
+    lines = (f"{word}{' by' if word == 'ties' else ''} {text}" for word, text in clauses.items())
+    return "\n".join([f"profile {name}", *lines])
+
+
+def composite_clauses(composite: Composite) -> dict[str, str]:
+    """What a profile says by the words of its clauses, as in a YAML file; what is not said otherwise is left out.
+
+    >>> composite_clauses(Composite(Operand("h", "Heat"), parameters=Parameters(ties=("event", "sequence"))))
+    {'on': 'Heat h', 'ties': 'event.sequence'}
+    """
+    found = {"on": render_pattern(composite.pattern)}
     if composite.where.tree != TRUE:
-        lines.append(f"where {render(composite.where.tree)}")
-    return "\n".join([*lines, *_clauses(composite.parameters)])
+        found["where"] = render(composite.where.tree)
+    return found | parameter_clauses(composite.parameters)
 
 
-def _clauses(parameters: Parameters) -> list[str]:
-    found = []
+def parameter_clauses(parameters: Parameters) -> dict[str, str]:
+    """The same for the parameters alone."""
+    found = {}
     own = [f"{_name(name)} {mode}" for name, mode in sorted(parameters.own_duplicates.items())]
     modes = [str(parameters.duplicates)] if parameters.duplicates != ALL else []
     if modes or own:
-        found.append(f"duplicates {', '.join(modes + own)}")
+        found["duplicates"] = ", ".join(modes + own)
     if parameters.consume is not Consume.KEEP:
-        found.append(f"consume {parameters.consume}")
+        found["consume"] = str(parameters.consume)
     if parameters.limit is not None:
-        found.append(f"limit {parameters.limit}")
+        found["limit"] = str(parameters.limit)
     if parameters.ties is not None:
-        found.append(f"ties by {render_path(parameters.ties)}")
+        found["ties"] = render_path(parameters.ties)
     if parameters.version != 1:
-        found.append(f"version {parameters.version}")
+        found["version"] = str(parameters.version)
     return found
 
 

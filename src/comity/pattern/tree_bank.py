@@ -16,6 +16,7 @@ from comity.pattern.machine import TraceState
 from comity.pattern.occurrence import Report, Seen
 from comity.pattern.rows import CANDIDATES, REPORTS, Decode, LineEvent
 from comity.pattern.search import Candidates
+from comity.pattern.sharing import Sharing
 
 _Saved = tuple[int, int, str, str, str | None]
 """Time, tie-break, source, id and line of an event."""
@@ -28,17 +29,21 @@ class TreeBank:
     patterns: Sequence[BoundPattern]
     decode: Sequence[Decode]
     """By pattern, how its events are decoded."""
+    led: frozenset[int] = frozenset()
+    """The numbers of patterns whose reports follow from those of others."""
     detector: Detector = field(init=False)
 
     def __post_init__(self) -> None:
-        self.detector = Detector(self.patterns, no_key=key_text(()))
+        self.detector = Detector(self.patterns, no_key=key_text(()), led=self.led)
 
-    def add(self, candidates: pa.Table) -> None:
-        """More candidates, none of which is late."""
+    def add(self, candidates: pa.Table, sharing: Sharing, taken: frozenset[int] = frozenset()) -> None:
+        """More candidates, none of them late, for all that share them, but for patterns that are taken elsewhere."""
         columns = [candidates.column(name).to_pylist() for name in CANDIDATES.names]
         for number, operand, key, time, tie, source, id, line in zip(*columns, strict=True):
             seen = Seen(LineEvent(source, id, line, self.decode[number]), time, tie)
-            self.detector.add_to((number, key), self.patterns[number].operand_names[operand], seen)
+            for user, own in sharing.users.get((number, operand), ()):
+                if user not in taken:
+                    self.detector.add_to((user, key), self.patterns[user].operand_names[own], seen)
 
     def detect(self, *, done: int | None, upto: int | None, start: int | None, last: int | None) -> pa.Table:
         """The reports up to a time, or all of them; see `Bank.detect`."""

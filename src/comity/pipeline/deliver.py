@@ -2,8 +2,8 @@
 
 A row of hits holds an event in the terms of its source: the envelope, a struct column for each source type, and
 `found`, the profiles that want it, each with the number of its way. A row may instead hold a `rejected` record, or
-only count: in `counted` how many records stand behind the rows around it, in `doubtful` 1 for a record that has yet to
-be decoded.
+only count: in `counted` how many records stand behind the rows around it, in `earliest` and `latest` the times (in
+microseconds) of the first and the last event among these, in `doubtful` 1 for a record that has yet to be decoded.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from comity.contract.mapping import Mapping
 from comity.event.types import AttributeType, EventType
 from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE
+from comity.federation.model import OPERAND
 from comity.pipeline.columns import TypedColumns, compile_value
 from comity.pipeline.lines import json_line
 from comity.pipeline.operands import quoted
@@ -41,6 +42,8 @@ def hits_schema(types: Sequence[EventType]) -> T.StructType:
             T.StructField("found", FOUND_TYPE),
             T.StructField("counted", T.LongType()),
             T.StructField("doubtful", T.LongType()),
+            T.StructField("earliest", T.LongType()),
+            T.StructField("latest", T.LongType()),
         ]
     )
 
@@ -66,14 +69,17 @@ def observe_hits(hits: DataFrame, into: Observation, late_before: datetime | Non
 def outcome_of_hit(ways: Ways) -> Column:
     """What becomes of a hit, on whatever way: `to` and `line`. It is the same for every batch of a plan."""
     profile, way = F.col("hit.profile"), F.col("hit.way")
-    outcome = F.when(F.col("rejected").isNotNull(), _outcome(F.lit(REJECTED), _rejected_line()))
+    outcome = F.when(F.col("rejected").isNotNull(), _outcome(F.lit(REJECTED), rejected_line()))
     for number, one in enumerate(ways.ways):
         outcome = outcome.when(way == number, _follow(one, profile))
     return outcome
 
 
 def deliver(hits: DataFrame, outcome: Column) -> DataFrame:
-    """A row for each notification and each rejected record: `to`, `profile`, `key`, `day`, `line`; each once."""
+    """A row for each notification and each rejected record: `to`, `profile`, `key`, `day`, `line`; each once.
+
+    Of what operands of patterns want there are only those events that cannot be mapped.
+    """
     worth = hits.filter(F.col("rejected").isNotNull() | (F.size("found") > 0))
     rows = worth.select("*", F.explode_outer("found").alias("hit"))
     profile = F.col("hit.profile")
@@ -81,7 +87,7 @@ def deliver(hits: DataFrame, outcome: Column) -> DataFrame:
     done = rows.select(outcome.alias("outcome"), profile.alias("profile"), key.alias("key"), "time")
     to = F.col("outcome.to")
     is_told = F.col("profile").isNotNull() & (to != REJECTED)
-    told = done.select(
+    told = done.filter(~F.coalesce(is_told & F.col("profile").contains(OPERAND), F.lit(False))).select(
         to.alias("to"),
         F.when(is_told, F.col("profile")).alias("profile"),
         # Notifications are told apart by profile and event; rejected records are all kept. (A number and no random
@@ -153,7 +159,8 @@ def missing_attributes(struct: Column, type: EventType) -> Column:
     return F.array_compact(F.array(*tests)) if tests else F.array().cast("array<string>")
 
 
-def _rejected_line() -> Column:
+def rejected_line() -> Column:
+    """A rejected record with its faults, as JSON."""
     rejected = F.col("rejected")
     faults = F.parse_json(rejected.getField("reason"))
     parts = [rejected.getField(name).alias(name) for name in ("file", "line", "raw")]

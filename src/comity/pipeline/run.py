@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -14,9 +16,12 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from comity.connect.folder import REJECTED, STAGING, Results, publish
+from comity.connect.staged import StagedResults
 from comity.event.window import Window
 from comity.limits import limits
 from comity.pipeline.deliver import deliver, observe_hits, outcome_of_hit
+from comity.pipeline.detect_extract import staged_figures
+from comity.pipeline.detect_federation import PlanPatterns, remove_staged
 from comity.pipeline.facts import Facts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.read import Inputs
@@ -48,8 +53,11 @@ def run_on_spark(
             tables = Tables.of(spark, inputs)
             compiled = time.monotonic()
             summary = prepared.write(tables, window, staging, results)
+            if plan.patterns:
+                summary = prepared.report(tables, window, staging, results, summary)
     finally:
         prepared.close()
+        remove_staged(candidates_beside(staging))
     written = time.monotonic()
     publish(staging, out, [*plan.subscribers, REJECTED], results)
     done = time.monotonic()
@@ -84,9 +92,11 @@ class PreparedPlan:
     work: Work = field(init=False)
     _shared: Broadcast[Work] | None = field(default=None, init=False)
     _outcome: Column | None = field(default=None, init=False)
+    patterns: PlanPatterns = field(init=False)
 
     def __post_init__(self) -> None:
         self.work = Work.of(self.plan)
+        self.patterns = PlanPatterns(self.plan, self.work.ways, self.spark)
 
     @property
     def shared(self) -> Broadcast[Work]:
@@ -107,6 +117,7 @@ class PreparedPlan:
         if self._shared is not None:
             self._shared.destroy()
             self._shared = None
+        self.patterns.close()
 
     def hits(self, tables: Tables, window: Window) -> DataFrame:
         """The hits of all tables."""
@@ -120,6 +131,17 @@ class PreparedPlan:
     def doubtful_hits(self, rows: DataFrame, window: Window) -> DataFrame:
         """The hits among the rows of a table that had to be decoded in the workers."""
         return RowTable(rows, self.work, window).doubtful_hits(self.shared)
+
+    def row_times(self, tables: Tables, window: Window) -> list[int]:
+        """The times of the first and the last event among the rows that are vouched for, in microseconds."""
+        found: list[int] = []
+        for rows, facts in tables.rows:
+            table = RowTable(rows, self.work, window, facts)
+            time = F.unix_micros(table.envelope["time"])
+            ends = rows.filter(table.vouched).select(F.min(time), F.max(time)).first()
+            assert ends is not None, "an aggregate has one row"
+            found += [time for time in ends if time is not None]
+        return found
 
     def _hits_of_rows(self, rows: DataFrame, facts: Facts, window: Window) -> DataFrame:
         table = RowTable(rows, self.work, window, facts)
@@ -153,7 +175,35 @@ class PreparedPlan:
         found = count_profiles(staging, results, self.spark)
         return {name: found.get(name, 0) for name in self.plan.profiles}
 
+    def report(self, tables: Tables, window: Window, staging: Path, results: Results, summary: Summary) -> Summary:
+        """Add what the patterns report to the outcomes, whose candidates were staged beside them."""
+        folder = candidates_beside(staging)
+        seen = staged_figures(str(folder)).with_times(*self.row_times(tables, window))
+        files = self.patterns.detect(folder, self._buckets, seen)
+        delivered = Counter(summary.delivered)
+        staged = StagedResults(staging, results)
+        try:
+            for subscriber, profile, line in self.patterns.notifications(files):
+                delivered[profile] += 1
+                staged.put(subscriber, line)
+        finally:
+            staged.close()
+        return replace(summary, delivered=dict(delivered))
+
+    @property
+    def _buckets(self) -> int:
+        return int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
     def _write(
+        self, hits: DataFrame, staging: Path, results: Results, before: DataFrame | None, mode: str
+    ) -> tuple[Summary, int]:
+        if not self.plan.patterns:
+            return self._write_outcomes(hits, staging, results, before, mode)
+        with kept(hits) as found:
+            self.patterns.stage(found, candidates_beside(staging), self._buckets, None, mode)
+            return self._write_outcomes(found, staging, results, before, mode)
+
+    def _write_outcomes(
         self, hits: DataFrame, staging: Path, results: Results, before: DataFrame | None, mode: str
     ) -> tuple[Summary, int]:
         read, done = Observation("read"), Observation("done")
@@ -168,6 +218,21 @@ class PreparedPlan:
         delivered = {name: int(found[f"profile {name}"]) for name in profiles}
         summary = Summary(int(read.get["counted"]), int(found["rejected"]), delivered, matched=int(read.get["matched"]))
         return summary, int(read.get["doubtful"])
+
+
+def candidates_beside(staging: Path) -> Path:
+    """Where the candidates of a run are staged."""
+    return staging.with_name(f"{staging.name}-candidates")
+
+
+@contextmanager
+def kept(hits: DataFrame) -> Iterator[DataFrame]:
+    """Hits that are looked at twice, and worked out once."""
+    cached = hits.persist()
+    try:
+        yield cached
+    finally:
+        cached.unpersist()
 
 
 def add(one: Summary, other: Summary) -> Summary:

@@ -12,39 +12,38 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import reduce
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pyarrow.dataset import dataset
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.delivered import Delivered
-from comity.connect.folder import REJECTED, Results, lock_folder
+from comity.connect.folder import REJECTED, Results
 from comity.connect.notification import first_code, identity_of
 from comity.connect.port import Message
 from comity.connect.published import published_batches, read_messages
 from comity.connect.staged import staged_results
-from comity.errors import Misuse, Place
 from comity.event.times import format_timestamp, parse_timestamp
 from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
-from comity.limits import Limits, limited, limits
+from comity.limits import limits
+from comity.pipeline.batches import FileBatches, lag_s
 from comity.pipeline.deliver import deliver, observe_hits
-from comity.pipeline.failure import spark_failures
+from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, check_bounded, late_lines
+from comity.pipeline.detect_extract import staged_figures
+from comity.pipeline.detect_federation import remove_staged
+from comity.pipeline.detect_state import Progress
 from comity.pipeline.read import Inputs
-from comity.pipeline.run import PreparedPlan, Tables
-from comity.pipeline.wrap import plain_path
+from comity.pipeline.run import PreparedPlan, Tables, candidates_beside, kept
 from comity.plan.compile import compile_plan
 from comity.plan.stages import Summary
 
-CHECKPOINT = ".checkpoint"
-EVENT_FILES = "*.{jsonl,jsonl.gz,csv,csv.gz,parquet}"
-_BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 _NEWEST = "newest"
 
 
@@ -60,8 +59,7 @@ class StreamRun:
     _prepared: PreparedPlan | None = field(default=None, init=False)
     _known: Federation | None = field(default=None, init=False)
     _delivered: Delivered | None = field(default=None, init=False)
-    _lock: BinaryIO | None = field(default=None, init=False)
-    _bounds: Limits = field(default_factory=limits, init=False)
+    _batches: FileBatches | None = field(default=None, init=False)
 
     def start(
         self,
@@ -77,29 +75,16 @@ class StreamRun:
 
         Files in `landed` folders are ours: they are removed when they are done with.
         """
-        for folder in folders:
-            if not folder.is_dir():
-                raise Misuse("a stream is read from a folder", code="not-a-folder", place=Place(str(folder)))
-        self._check_folder()
-        with spark_failures():
-            new = [_new_files(spark, folder, files_per_batch) for folder in folders]
-            new += [_new_files(spark, folder, files_per_batch, cleanSource="delete") for folder in landed]
-            writer = reduce(DataFrame.union, new).writeStream.foreachBatch(self._take_files)
-            trigger = {"availableNow": True} if until_empty else {"processingTime": f"{trigger_s} seconds"}
-            return writer.option("checkpointLocation", str(self.out / CHECKPOINT)).trigger(**trigger).start()
-
-    def _check_folder(self) -> None:
-        """Nobody else may be working on the results, and what they say about batches must fit the checkpoint."""
-        self._lock = lock_folder(self.out)
-        if self.delivered.last_batch is not None and not (self.out / CHECKPOINT).is_dir():
-            hint = "put it back, or begin anew with --overwrite or in another folder"
-            reason = "there are results of a stream, but not its checkpoint"
-            raise Misuse(reason, code="no-checkpoint", place=Place(str(self.out)), hint=hint)
-
-    def _take_files(self, paths: DataFrame, number: int) -> None:
-        files = [plain_path(row["path"]) for row in paths.collect()]
-        with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
-            self.take_batch(paths.sparkSession, [file for file in files if file is not None], number)
+        check_bounded([one.bound for one in self._current(spark).plan.patterns])
+        self._batches = FileBatches(self.out, self.take_batch, lambda: self.delivered.last_batch)
+        return self._batches.start(
+            spark,
+            folders,
+            landed=landed,
+            trigger_s=trigger_s,
+            until_empty=until_empty,
+            files_per_batch=files_per_batch,
+        )
 
     def take_batch(self, spark: SparkSession, files: Sequence[str], number: int) -> None:
         """Deliver one batch of files; doing it again changes nothing."""
@@ -107,15 +92,17 @@ class StreamRun:
         prepared = self._current(spark)
         compiled = time.monotonic()
         staging = self.out / f".work-{number}"
-        summary = self._match(prepared, files, staging)
+        summary, reports = self._match(prepared, files, staging, number)
         matched = time.monotonic()
-        summary = self._publish(summary, staging, prepared.plan.subscribers, number)
+        summary = self._publish(summary, staging, prepared, reports, number)
+        if prepared.plan.patterns:
+            self._patterns.states.forget_before(number)
         shutil.rmtree(staging, ignore_errors=True)
+        remove_staged(candidates_beside(staging))
         done = time.monotonic()
         seconds = {"compile": compiled - started, "match": matched - compiled, "publish": done - matched}
-        lag_s = max((time.time() - _changed_at(file) for file in files), default=None)
         told = {name: summary.delivered.get(name, 0) for name in prepared.plan.profiles}
-        self.on_batch(number, replace(summary, seconds=seconds, delivered=told, lag_s=lag_s))
+        self.on_batch(number, replace(summary, seconds=seconds, delivered=told, lag_s=lag_s(files)))
 
     @property
     def delivered(self) -> Delivered:
@@ -130,9 +117,9 @@ class StreamRun:
 
     def close(self) -> None:
         """Let go of what the stream holds."""
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        if self._batches is not None:
+            self._batches.close()
+            self._batches = None
         if self._delivered is not None:
             self._delivered.close()
             self._delivered = None
@@ -149,21 +136,44 @@ class StreamRun:
             self._prepared, self._known = PreparedPlan(compile_plan(federation), spark), federation
         return self._prepared
 
-    def _match(self, prepared: PreparedPlan, files: Sequence[str], staging: Path) -> Summary:
-        """Stage the outcomes of the files: `to` and `line`, each notification once."""
+    @property
+    def _patterns(self) -> PatternBatches:
+        return PatternBatches(self.out, limits().late_after_s * 1_000_000)
+
+    def _match(
+        self, prepared: PreparedPlan, files: Sequence[str], staging: Path, number: int
+    ) -> tuple[Summary, list[str]]:
+        """Stage the outcomes of the files: `to` and `line`, each notification once; and the files of reports."""
         inputs = Inputs.of(files)
         window = Window.around(self.clock())
         tables = Tables.of(prepared.spark, inputs)
         hits = prepared.hits(tables, window)
-        found = _write_outcomes(hits, prepared, staging, self._late_before(), "overwrite")
+        before = self._patterns.before(number, prepared.spark) if prepared.plan.patterns else None
+        found = self._write(hits, prepared, staging, before, "overwrite")
         if found["doubtful"]:
             for rows, _ in tables.rows:
-                _write_outcomes(prepared.doubtful_hits(rows, window), prepared, staging, self._late_before(), "append")
+                self._write(prepared.doubtful_hits(rows, window), prepared, staging, before, "append")
         newest = found["newest"]
         if newest is not None:
             self._seen(newest.replace(tzinfo=UTC) if newest.tzinfo is None else newest)
         records = int(found["counted"]) + tables.row_count
-        return Summary(records, 0, late=int(found["late"]), matched=int(found["matched"]))
+        summary = Summary(records, 0, late=int(found["late"]), matched=int(found["matched"]))
+        if before is None:
+            return summary, []
+        candidates, shared = candidates_beside(staging), prepared.patterns.shared
+        seen = staged_figures(str(candidates)).with_times(*prepared.row_times(tables, window))
+        return summary, self._patterns.detect(number, before, seen, candidates, shared, prepared.spark)
+
+    def _write(
+        self, hits: DataFrame, prepared: PreparedPlan, staging: Path, before: Progress | None, mode: str
+    ) -> dict[str, Any]:
+        """Stage outcomes, and candidates if there are patterns."""
+        if before is None:
+            return _write_outcomes(hits, prepared, staging, self._late_before(), mode)
+        prepared.patterns.compiled = before.compiled
+        with kept(hits) as found:
+            prepared.patterns.stage(found, candidates_beside(staging), before.buckets, before.watermark, mode)
+            return _write_outcomes(found, prepared, staging, self._late_before(), mode)
 
     def _late_before(self) -> datetime | None:
         newest = parse_timestamp(self.delivered.noted(_NEWEST) or "")
@@ -174,13 +184,19 @@ class StreamRun:
         if before is None or newest > before:
             self.delivered.note(_NEWEST, format_timestamp(newest))
 
-    def _publish(self, summary: Summary, staging: Path, subscribers: Sequence[str], number: int) -> Summary:
+    def _publish(
+        self, summary: Summary, staging: Path, prepared: PreparedPlan, reports: Sequence[str], number: int
+    ) -> Summary:
         """Publish what no earlier batch delivered."""
+        names = [*prepared.plan.subscribers, REJECTED, *([LATE_FOLDER] if prepared.plan.patterns else [])]
+        told = ((to, line) for to, _, line in prepared.patterns.notifications(reports))
         delivered: Counter[str] = Counter()
         codes: Counter[str] = Counter()
         with self.delivered.batch(number):
-            with staged_results(self.out, [*subscribers, REJECTED], self.results, number) as staged:
-                for to, line in _staged_lines(staging):
+            with staged_results(self.out, names, self.results, number) as staged:
+                for line in late_lines(candidates_beside(staging)):
+                    staged.put(LATE_FOLDER, line)
+                for to, line in chain(_staged_lines(staging), told):
                     if to == REJECTED:
                         codes[first_code(line)] += 1
                     elif (profile := self._new_profile(line, number)) is not None:
@@ -198,14 +214,6 @@ class StreamRun:
         return found.profile if self.delivered.is_new(found.key, found.day, number) else None
 
 
-def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **options: str) -> DataFrame:
-    """The paths of new files, of whatever form; their content is read by the batch."""
-    reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).option("maxFilesPerTrigger", files_per_batch)
-    # Spark passes over files that are a week older than the newest one it saw, without a word.
-    reader = reader.option("maxFileAge", f"{limits().max_age_days + 1}d")
-    return reader.option("pathGlobFilter", EVENT_FILES).options(**options).load(str(folder)).select("path")
-
-
 def _write_outcomes(
     hits: DataFrame, prepared: PreparedPlan, staging: Path, late_before: datetime | None, mode: str
 ) -> dict[str, Any]:
@@ -221,13 +229,6 @@ def _staged_lines(staging: Path) -> Iterator[tuple[str, bytes]]:
     for batch in dataset(files, format="parquet").to_batches() if files else ():
         for to, line in zip(batch.column("to").to_pylist(), batch.column("line").to_pylist(), strict=True):
             yield to, line.encode()
-
-
-def _changed_at(file: str) -> float:
-    try:
-        return Path(file).stat().st_mtime
-    except OSError:  # it may be on another machine's disk
-        return time.time()
 
 
 def _keys_of(out: Path, subscribers: Iterable[str]) -> Iterator[tuple[str, str]]:

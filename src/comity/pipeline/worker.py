@@ -143,6 +143,9 @@ class Worker(ABC):
         if isinstance(checked, Rejected):
             rows.reject(checked)
             return
+        assert checked.time is not None, "events without a time are rejected"
+        time = _microseconds(checked.time)
+        rows.see(time, time)
         matcher = self.work.matchers.get(checked.type)
         hits = matcher.match_one(checked) if matcher else []
         if hits:
@@ -177,7 +180,10 @@ class LineWorker(Worker):
         if self._can_scan(batch):
             scanned = self._scan(batch)
             for events, hits in self._groups(scanned, schema):
-                counted += events
+                counted += events.num_rows
+                if events.num_rows:
+                    ends = pc.min_max(events.column("event.time").cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
+                    rows.see(ends["min"].as_py(), ends["max"].as_py())
                 if hits is not None:
                     yield hits
             batch = batch.take(pa.array(scanned.doubtful))
@@ -208,16 +214,16 @@ class LineWorker(Worker):
             )
         return self._scanner.scan(batch.column(0))
 
-    def _groups(self, scanned: Scanned, schema: pa.Schema) -> Iterator[tuple[int, pa.RecordBatch | None]]:
-        """For each type: how many events, and the hits among them."""
+    def _groups(self, scanned: Scanned, schema: pa.Schema) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
+        """For each type: its events, and the hits among them."""
         for type, _, batch in scanned.groups:
             matcher = self.work.matchers.get(type.qualified_name)
             if matcher is None:
-                yield batch.num_rows, None
+                yield batch, None
                 continue
             matches = matcher.match_batch(batch)
             hit = np.flatnonzero(np.diff(matches.offsets))
-            yield batch.num_rows, self._hit_rows(type, batch.take(pa.array(hit)), matches, hit, schema)
+            yield batch, self._hit_rows(type, batch.take(pa.array(hit)), matches, hit, schema)
 
     def _hit_rows(
         self, type: EventType, batch: pa.RecordBatch, matches: Matches, hit: npt.NDArray[np.int64], schema: pa.Schema
@@ -306,6 +312,8 @@ class _Rows:
         self.schema = schema
         self._converters = {one.qualified_name: struct_converter(one.attributes) for one in types}
         self._rows: list[dict[str, Any]] = []
+        self._earliest: int | None = None
+        self._latest: int | None = None
 
     def add(self, event: Event, found: list[tuple[str | None, int]]) -> None:
         """An event, and who wants it."""
@@ -317,8 +325,14 @@ class _Rows:
     def reject(self, record: Rejected) -> None:
         self._rows.append({"rejected": rejected_fields(record)})
 
+    def see(self, earliest: int, latest: int) -> None:
+        """Note that there were events between these times."""
+        self._earliest = earliest if self._earliest is None else min(self._earliest, earliest)
+        self._latest = latest if self._latest is None else max(self._latest, latest)
+
     def count(self, records: int) -> None:
-        self._rows.append({"counted": records})
+        """How many records there were."""
+        self._rows.append({"counted": records, "earliest": self._earliest, "latest": self._latest})
 
     def batch(self) -> pa.RecordBatch:
         columns = [pa.array([row.get(field.name) for row in self._rows], field.type) for field in self.schema]

@@ -36,6 +36,11 @@ class SourceAsk:
         """The source as people see it."""
         return "the event files of the run" if self.source is None else f"{self.source.domain}.{self.source.name}"
 
+    def deliveries(self) -> Iterator[tuple[Route, Delivery]]:
+        """Everything that the events are for, each with its way."""
+        for route, _ in self.routes:
+            yield from ((route, one) for one in route.deliveries)
+
     @property
     def kind(self) -> str:
         return "files" if self.source is None else self.source.kind

@@ -39,15 +39,23 @@ def read_bucket(text: str) -> int:
 
 
 def backtest_plan(plan: Plan, profile: str, period: Period) -> Plan:
-    """The plan for one profile and one period. Each way has a name of its own (`way_name`), to be told apart after."""
-    explain(plan, profile)  # raises what there is to say about a profile that has no route
-    routes = [route for route in plan.routes if any(one.profile == profile for one in route.deliveries)]
-    return replace(plan, routes=tuple(_on_way(route, number, profile, period) for number, route in enumerate(routes)))
+    """The plan for one profile and one period. Each way has a name of its own (`way_name`), to be told apart after.
+
+    Of a composite profile the ways lead to its operands, whose names stay.
+    """
+    found = explain(plan, profile)  # raises what there is to say about a profile that has no route
+    planned = plan.pattern(profile)
+    if planned is None:
+        routes = tuple(_on_way(route, number, profile) for number, route in enumerate(found.routes))
+    else:
+        routes = found.routes
+    patterns = () if planned is None else (planned,)
+    return replace(plan, routes=tuple(route_during(route, period) for route in routes), patterns=patterns)
 
 
-def _on_way(route: Route, number: int, profile: str, period: Period) -> Route:
-    own = [replace(one, profile=way_name(profile, number)) for one in route.deliveries if one.profile == profile]
-    return route_during(replace(route, deliveries=tuple(own)), period)
+def _on_way(route: Route, number: int, profile: str) -> Route:
+    own = [replace(one, profile=way_name(profile, number)) for one in route.deliveries]
+    return replace(route, deliveries=tuple(own))
 
 
 def way_name(profile: str, number: int) -> str:
@@ -57,13 +65,18 @@ def way_name(profile: str, number: int) -> str:
 
 @dataclass(slots=True)
 class Tally:
-    """Takes the notifications of a backtest, as lines; gives them back under the profile's own name, each once."""
+    """Takes the notifications of a backtest, as lines; gives them back under the profile's own name, each once.
+
+    Those of a composite profile are reports, which come on no way of their own.
+    """
 
     plan: Plan
     """The one that `backtest_plan` made."""
     profile: str
     bucket_s: int | None = None
     """None chooses one that fits."""
+    until: datetime | None = None
+    """Reports of a composite profile from then on are left out: the events that could speak against them are."""
     sent: int = 0
     by_way: Counter[str] = field(default_factory=Counter)
     first: datetime | None = None
@@ -81,6 +94,8 @@ class Tally:
     def take(self, line: bytes) -> bytes | None:
         """Count a notification; gives the line as the profile would send it, None if another way has sent it."""
         record = json.loads(line)
+        if self.plan.patterns:
+            return self._take_report(line, record)
         way = record["profile"]
         self.by_way[way] += 1
         if self._ways_cross:
@@ -91,6 +106,13 @@ class Tally:
         record["profile"] = self.profile
         self._count(record)
         return line.replace(_member(way), _member(self.profile), 1)
+
+    def _take_report(self, line: bytes, record: dict[str, Any]) -> bytes | None:
+        at = parse_timestamp(record["time"])
+        if self.until is not None and at is not None and at >= self.until:
+            return None
+        self._count(record)
+        return line
 
     def _count(self, record: dict[str, Any]) -> None:
         self.sent += 1
@@ -120,7 +142,7 @@ class Tally:
         buckets = {_EPOCH + timedelta(seconds=step * at): count for at, count in sorted(self.buckets.items())}
         ways = tuple(
             WayCount(route.source.qualified_name, route.contract, self.by_way[way_name(self.profile, number)])
-            for number, route in enumerate(self.plan.routes)
+            for number, route in enumerate(() if self.plan.patterns else self.plan.routes)
         )
         return Report(
             self.profile,

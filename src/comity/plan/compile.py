@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from comity.contract.mapping import Mapping
-from comity.event.types import EventType
+from comity.event.types import EVENT, EventType
 from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE, Expression
 from comity.federation.model import Contract, Federation, Subscription
@@ -59,9 +59,9 @@ def _ways(profile: Subscription, federation: Federation) -> Iterator[_Way]:
         if profile.type == contract.type:
             yield from _through(contract, profile.tree, None, federation)
         for observe in contract.observers.get(profile.domain, ()):
-            if profile.type.qualified_name in observe.target.lineage:
+            if profile.type == EVENT or profile.type.qualified_name in observe.target.lineage:
                 yield from _through(contract, observe.translate(profile.tree), observe, federation)
-    if profile.type.namespace == profile.domain:
+    if profile.type.namespace == profile.domain or profile.type == EVENT:
         own = federation.domains[profile.domain].taxonomy
         for below in own.subtypes(profile.type.qualified_name):
             if not below.abstract:

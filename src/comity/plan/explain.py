@@ -14,12 +14,13 @@ from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE, TRUE, Expression, Literal
 from comity.language.ask import Part
 from comity.language.reasons import Reason
+from comity.pattern.explain import Node, node_id, operand_id, quoted
 from comity.plan.asks import LanguageOf, SourceAsk, asks, language_of
+from comity.plan.explain_pattern import ExplainedPattern, explained_patterns
 from comity.plan.matching import Matching, choose_matching
-from comity.plan.stages import Delivery, Plan, Route
+from comity.plan.stages import Delivery, Plan, Route, operand_of, profile_of
 
-Node = tuple[str, list["Node"]]
-"""A line of text, and what belongs below it."""
+__all__ = ["Explanation", "Node", "explain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Explanation:
     sinks: tuple[SinkSpec, ...] = ()
     idle: tuple[SourceSpec, ...] = ()
     """Sources of whose events nobody wants any."""
+    patterns: tuple[ExplainedPattern, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The explanation for programs."""
@@ -40,19 +42,24 @@ class Explanation:
             "matching": {name: _matching_dict(one) for name, one in _matching(self.plan).items()},
             "sources": [_source_dict(ask, self.sinks) for ask in self.asks],
             "idle": [f"{source.domain}.{source.name}" for source in self.idle],
+            "patterns": [one.as_dict(self._receivers(one)) for one in self.patterns],
         }
 
     def as_tree(self) -> Node:
         """The explanation for people: nested lines, the stages of each source in their order."""
         below = [_source_node(ask, self.sinks) for ask in self.asks]
         idle: list[Node] = [(f"nobody wants events from {one.domain}.{one.name} ({one.kind})", []) for one in self.idle]
-        return f"federation {self.plan.federation}", [_matching_node(self.plan), *below, *idle]
+        patterns = [one.node(self._receivers(one)) for one in self.patterns]
+        return f"federation {self.plan.federation}", [_matching_node(self.plan), *patterns, *below, *idle]
 
     def as_mermaid(self) -> str:
         """The explanation as a Mermaid flow chart."""
-        return "\n".join(
-            ["flowchart LR", *dict.fromkeys(line for ask in self.asks for line in _edges(ask, self.sinks))]
-        )
+        lines = [line for ask in self.asks for line in _edges(ask, self.sinks)]
+        lines += [line for one in self.patterns for line in one.edges(self._receivers(one))]
+        return "\n".join(["flowchart LR", *dict.fromkeys(lines)])
+
+    def _receivers(self, pattern: ExplainedPattern) -> list[str]:
+        return list(_receivers(pattern.planned.subscriber, self.sinks))
 
 
 def explain(
@@ -72,27 +79,27 @@ def explain(
     if profile is None:
         asked = [ask.source for ask in found]
         idle = tuple(source for source in given if source not in asked)
-        return Explanation(plan, plan.routes, found, tuple(sinks), idle)
+        return Explanation(plan, plan.routes, found, tuple(sinks), idle, explained_patterns(plan, found))
     if profile not in plan.profiles:
         hint = f"known: {', '.join(plan.profiles) or 'none'}"
         raise Misuse(f"no route leads to a profile {profile!r}", code="unknown-profile", hint=hint)
     routes = tuple(only_for(route, profile) for route in plan.routes if _serves(route, profile))
-    narrowed = (_only_part(ask, profile) for ask in found)
-    return Explanation(plan, routes, tuple(ask for ask in narrowed if ask.routes), tuple(sinks))
+    narrowed = tuple(ask for ask in (_only_part(ask, profile) for ask in found) if ask.routes)
+    return Explanation(plan, routes, narrowed, tuple(sinks), (), explained_patterns(plan, narrowed, profile))
 
 
 def only_for(route: Route, profile: str) -> Route:
-    """The route with the deliveries of one profile."""
-    return replace(route, deliveries=tuple(one for one in route.deliveries if one.profile == profile))
+    """The route with the deliveries of one profile: of a composite one, those of its operands."""
+    return replace(route, deliveries=tuple(one for one in route.deliveries if profile_of(one.profile) == profile))
 
 
 def _serves(route: Route, profile: str) -> bool:
-    return any(delivery.profile == profile for delivery in route.deliveries)
+    return any(profile_of(delivery.profile) == profile for delivery in route.deliveries)
 
 
 def _only_part(ask: SourceAsk, profile: str) -> SourceAsk:
     routes = tuple(
-        (only_for(route, profile), tuple(part for part in parts if part.want.profile == profile))
+        (only_for(route, profile), tuple(part for part in parts if profile_of(part.want.profile) == profile))
         for route, parts in ask.routes
         if _serves(route, profile)
     )
@@ -149,7 +156,8 @@ def _delivery_dict(delivery: Delivery, part: Part, sinks: Sequence[SinkSpec]) ->
         "reasons": [one.as_dict() for one in part.reasons],
         "observe": _mapping_dict(delivery.observe),
         "rejected": _rejected_by(_incomplete(delivery.observe)),
-        "deliver": list(_receivers(delivery, sinks)),
+        "operand": operand_of(delivery.profile),
+        "deliver": list(_goes_to(delivery, sinks)),
     }
 
 
@@ -166,9 +174,17 @@ def _rejected_by(incomplete: Expression) -> str | None:
     return None if incomplete == FALSE else render(incomplete)
 
 
-def _receivers(delivery: Delivery, sinks: Sequence[SinkSpec]) -> Iterator[str]:
-    yield f"results/{delivery.subscriber}"
-    yield from (f"{sink.name} ({sink.kind})" for sink in sinks if sink.domain == delivery.subscriber)
+def _goes_to(delivery: Delivery, sinks: Sequence[SinkSpec]) -> Iterator[str]:
+    """Who gets the events of a delivery; those of an operand go to its pattern."""
+    if operand_of(delivery.profile) is not None:
+        yield f"the pattern of {profile_of(delivery.profile)}"
+    else:
+        yield from _receivers(delivery.subscriber, sinks)
+
+
+def _receivers(subscriber: str, sinks: Sequence[SinkSpec]) -> Iterator[str]:
+    yield f"results/{subscriber}"
+    yield from (f"{sink.name} ({sink.kind})" for sink in sinks if sink.domain == subscriber)
 
 
 # Tree
@@ -223,8 +239,10 @@ def _delivery_node(delivery: Delivery, part: Part, sinks: Sequence[SinkSpec]) ->
     if delivery.observe is not None:
         lines = _mapping_nodes(delivery.observe, _incomplete(delivery.observe))
         inner.append((f"observe as {delivery.observe.target.qualified_name}", lines))
-    inner.append((f"deliver to {', '.join(_receivers(delivery, sinks))}", []))
-    return f"profile {delivery.profile}, for {delivery.subscriber}", inner
+    operand = operand_of(delivery.profile)
+    inner.append((f"{'deliver' if operand is None else 'give'} to {', '.join(_goes_to(delivery, sinks))}", []))
+    of = f"profile {profile_of(delivery.profile)}"
+    return f"{of if operand is None else f'operand {operand} of {of}'}, for {delivery.subscriber}", inner
 
 
 def _match_nodes(delivery: Delivery, part: Part) -> Iterator[Node]:
@@ -250,10 +268,10 @@ def _mapping_nodes(mapping: Mapping, incomplete: Expression) -> list[Node]:
 
 
 def _edges(ask: SourceAsk, sinks: Sequence[SinkSpec]) -> Iterator[str]:
-    source, local = _id(f"source_{ask.name}"), ask.type.qualified_name
+    source, local = node_id(f"source_{ask.name}"), ask.type.qualified_name
     name = f"{ask.name}<br/>{ask.kind}"
-    yield f'  {source}[("{name}")] -- "{_quoted("asked for " + ask.ask.text)}" --> {_id(local)}["{local}"]'
-    yield f'  {_id(local)} -. "does not fit" .-> rejected[("rejected")]'
+    yield f'  {source}[("{name}")] -- "{quoted("asked for " + ask.ask.text)}" --> {node_id(local)}["{local}"]'
+    yield f'  {node_id(local)} -. "does not fit" .-> rejected[("rejected")]'
     for route, parts in ask.routes:
         yield from _route_edges(route, parts, sinks)
 
@@ -261,20 +279,20 @@ def _edges(ask: SourceAsk, sinks: Sequence[SinkSpec]) -> Iterator[str]:
 def _route_edges(route: Route, parts: Sequence[Part], sinks: Sequence[SinkSpec]) -> Iterator[str]:
     source, meeting = route.source.qualified_name, route.meeting_type.qualified_name
     if route.mediate is not None:
-        yield f'  {_id(source)} -- "mediate: {route.contract}" --> {_id(meeting)}(["{meeting}"])'
+        yield f'  {node_id(source)} -- "mediate: {route.contract}" --> {node_id(meeting)}(["{meeting}"])'
         if route.incomplete != FALSE:
-            yield f'  {_id(source)} -. "{_quoted(render(route.incomplete))}" .-> rejected[("rejected")]'
+            yield f'  {node_id(source)} -. "{quoted(render(route.incomplete))}" .-> rejected[("rejected")]'
     for delivery in route.deliveries:
-        profile = f"profile_{delivery.profile}"
-        yield f'  {_id(meeting)} -- "{_quoted(render(delivery.condition))}" --> {_id(profile)}{{"{delivery.profile}"}}'
-        seen = delivery.observe.target.qualified_name if delivery.observe else meeting
-        for receiver in _receivers(delivery, sinks):
-            yield f'  {_id(profile)} -- "as {seen}" --> {_id("to_" + receiver)}[["{receiver}"]]'
+        yield from _delivery_edges(delivery, meeting, sinks)
 
 
-def _quoted(text: str) -> str:
-    return text.replace('"', "#quot;")
-
-
-def _id(name: str) -> str:
-    return "".join(char if char.isalnum() else "_" for char in name)
+def _delivery_edges(delivery: Delivery, meeting: str, sinks: Sequence[SinkSpec]) -> Iterator[str]:
+    condition, operand = quoted(render(delivery.condition)), operand_of(delivery.profile)
+    if operand is not None:
+        yield f'  {node_id(meeting)} -- "{condition}" --> {operand_id(profile_of(delivery.profile), operand)}'
+        return
+    profile = node_id(f"profile_{delivery.profile}")
+    yield f'  {node_id(meeting)} -- "{condition}" --> {profile}{{"{delivery.profile}"}}'
+    seen = delivery.observe.target.qualified_name if delivery.observe else meeting
+    for receiver in _receivers(delivery.subscriber, sinks):
+        yield f'  {profile} -- "as {seen}" --> {node_id("to_" + receiver)}[["{receiver}"]]'

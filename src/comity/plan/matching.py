@@ -27,20 +27,22 @@ class Matching:
 
     how: How
     profiles: int
+    """Operands of composite profiles are counted, too."""
     reason: str
 
 
 def choose_matching(plan: Plan, *, of_lines: bool) -> Matching:
     """The choice for events that come as lines of text, or as columns."""
-    count = len(plan.profiles)
+    count = len(plan.subscriptions)
+    what = "profiles and operands" if plan.patterns else "profiles"
     if of_lines:
         return Matching(How.WORKERS, count, "lines are decoded in the workers, so they are matched there too")
     most, nodes, most_nodes = limits().max_column_profiles, _nodes(plan), limits().max_column_nodes
     if count > most:
-        return Matching(How.KERNEL, count, f"{count} profiles, columns pay up to {most}")
+        return Matching(How.KERNEL, count, f"{count} {what}, columns pay up to {most}")
     if nodes > most_nodes:
         return Matching(How.KERNEL, count, f"{nodes} nodes of expressions, columns pay up to {most_nodes}")
-    return Matching(How.COLUMNS, count, f"{count} profiles, columns pay up to {most}")
+    return Matching(How.COLUMNS, count, f"{count} {what}, columns pay up to {most}")
 
 
 def _nodes(plan: Plan) -> int:

@@ -20,6 +20,10 @@ class Period:
     since: datetime | None = None
     until: datetime | None = None
 
+    def has(self, instant: datetime) -> bool:
+        """Whether an instant is in it."""
+        return (self.since is None or instant >= self.since) and (self.until is None or instant < self.until)
+
     def narrowed(self, condition: Expression) -> Expression:
         """The condition, for events in the period only."""
         since = [Compare(">=", _TIME, Literal(self.since))] if self.since is not None else []

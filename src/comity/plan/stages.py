@@ -43,6 +43,24 @@ class Route:
         return self.mediate.target if self.mediate else self.source
 
 
+def profile_of(delivery: str) -> str:
+    """The profile that a delivery is for: its own name, or that of the composite profile whose operand it serves.
+
+    >>> profile_of("hot"), profile_of("hot/h")
+    ('hot', 'hot')
+    """
+    return delivery.partition(OPERAND)[0]
+
+
+def operand_of(delivery: str) -> str | None:
+    """The operand that a delivery serves; None when it is that of a simple profile.
+
+    >>> operand_of("hot/h")
+    'h'
+    """
+    return delivery.partition(OPERAND)[2] or None
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedPattern:
     """A composite profile: its pattern, over events that the deliveries named `profile/operand` take."""
@@ -70,7 +88,8 @@ class Plan:
     @property
     def subscribers(self) -> tuple[str, ...]:
         """Everyone to whom something can be delivered."""
-        return tuple(sorted({delivery.subscriber for route in self.routes for delivery in route.deliveries}))
+        found = {delivery.subscriber for route in self.routes for delivery in route.deliveries}
+        return tuple(sorted(found | {planned.subscriber for planned in self.patterns}))
 
     def subscriber_of(self) -> dict[str, str]:
         """By profile, who it is for."""
@@ -79,9 +98,18 @@ class Plan:
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """Every profile that has a route."""
-        found = {delivery.profile.partition(OPERAND)[0] for route in self.routes for delivery in route.deliveries}
-        return tuple(sorted(found))
+        """Every profile that has a route, and every composite one: a silence is reported without any event."""
+        found = {one.profile for route in self.routes for one in route.deliveries if OPERAND not in one.profile}
+        return tuple(sorted(found | {planned.bound.name for planned in self.patterns}))
+
+    @property
+    def subscriptions(self) -> tuple[str, ...]:
+        """What events are tested for: profiles that have a route, and operands (`profile/operand`)."""
+        return tuple(sorted({delivery.profile for route in self.routes for delivery in route.deliveries}))
+
+    def pattern(self, profile: str) -> PlannedPattern | None:
+        """The composite profile of a name; None when it has a filter, or is not there."""
+        return next((planned for planned in self.patterns if planned.bound.name == profile), None)
 
 
 @dataclass(frozen=True, slots=True)

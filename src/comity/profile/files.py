@@ -54,7 +54,7 @@ def parse_profiles(text: str, file: str) -> tuple[list[Profile], list[ComityErro
     (['hot'], ['profiles.txt:2:13'])
     """
     reader = _Reader()
-    if file.endswith(_YAML_SUFFIXES) or _YAML_START.match(text):
+    if _is_yaml(text, file):
         document = parse_document(text, file)
         for name, value in _entries(document):
             _take_entry(reader, document, name, value)
@@ -67,6 +67,19 @@ def parse_profiles(text: str, file: str) -> tuple[list[Profile], list[ComityErro
             _take_line(reader, line, file, number)
         reader.take_written(*scan_composites(text, file, begin))
     return list(reader.found.values()), reader.faults
+
+
+def is_text_form(text: str, file: str) -> bool:
+    """Whether a text holds composite profiles as text or RDL.
+
+    >>> is_text_form("profile hot on Heat h", "new"), is_text_form("profiles: {}", "new")
+    (True, False)
+    """
+    return not _is_yaml(text, file) and (file.endswith(".rdl") or is_rdl(text) or bool(_BLOCK.search(text)))
+
+
+def _is_yaml(text: str, file: str) -> bool:
+    return file.endswith(_YAML_SUFFIXES) or bool(_YAML_START.match(text))
 
 
 @dataclass(slots=True)

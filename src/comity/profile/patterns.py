@@ -24,6 +24,15 @@ def read_bound_patterns(path: str | Path, taxonomy: Taxonomy | None = None) -> l
     return bound
 
 
+def read_composites(path: str | Path, taxonomy: Taxonomy | None = None) -> list[BoundPattern]:
+    """The patterns of the composite profiles of a file; raises `Faults` with all that cannot be read or bound."""
+    profiles, faults = scan_profiles(path)
+    bound, more = bind_patterns((one for one in profiles if one.composite is not None), taxonomy)
+    if faults or more:
+        raise Faults(sorted([*faults, *more], key=_line))
+    return bound
+
+
 def bind_patterns(
     profiles: Iterable[Profile], taxonomy: Taxonomy | None = None
 ) -> tuple[list[BoundPattern], list[ComityError]]:

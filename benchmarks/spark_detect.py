@@ -1,0 +1,98 @@
+"""The detector on one core of Spark: stored files of lines and of rows, and a stream with its state."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import SparkSession
+
+from comity.pipeline.detect import detect_on_spark
+from comity.pipeline.detect_stream import DetectStream
+from comity.pipeline.session import spark_session, stop_session
+
+from comity_detect import NAMESPACE, TAXONOMY, Run, bound, texts_of, write_lines  # isort: skip
+from workload_detect import Events, brute_force_pairs, draw_events  # isort: skip
+
+FILES = 20
+
+
+def run_spark(count: int, folder: Path | None) -> Iterator[tuple[str, Run, int]]:
+    """For each way to run it: its name, what it took, and how many matches are right."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # Java and the workers inherit it
+    events = draw_events(count)
+    right = brute_force_pairs(events)
+    home = Path(folder or tempfile.gettempdir()) / "comity-benchmark-detect"
+    lines = [str(path) for path in write_lines(events, home / "lines", FILES)]
+    rows = [str(path) for path in write_rows(events, home / "rows", FILES)]
+    spark = spark_session("local[1]")
+    try:
+        for name, files in (("Comity on Spark, JSON Lines", lines), ("Comity on Spark, Parquet", rows)):
+            _batch(spark, files, events)  # once to load everything
+            yield name, _batch(spark, files, events), right
+        yield "Comity on Spark, stream", _stream(spark, home, events), right
+    finally:
+        stop_session(spark)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _batch(spark: SparkSession, files: list[str], events: Events) -> Run:
+    started = perf_counter()
+    reports = detect_on_spark(bound(texts_of("pair", events)), files, TAXONOMY, spark)
+    matches = sum(1 for _ in reports.found())
+    seconds = perf_counter() - started
+    return Run(len(events), seconds, seconds, matches)
+
+
+def _stream(spark: SparkSession, home: Path, events: Events) -> Run:
+    """All batches but the first, which loads everything; a last event far ahead completes what waits."""
+    patterns = bound(texts_of("pair", events))
+    done: list[tuple[float, int, int]] = []
+    out = home / "out"
+    stream = DetectStream(
+        lambda: patterns,
+        out,
+        0,
+        TAXONOMY,
+        lambda number, summary: done.append((perf_counter(), summary.records, sum(summary.delivered.values()))),
+    )
+    try:
+        query = stream.start(spark, [home / "lines"], trigger_s=0, until_empty=True, files_per_batch=2)
+        query.awaitTermination()
+    finally:
+        stream.close()
+    seconds = done[-1][0] - done[0][0]
+    records = sum(count for _, count, _ in done[1:])
+    return Run(records, seconds, seconds, sum(count for _, _, count in done))
+
+
+def write_rows(events: Events, folder: Path, files: int) -> list[Path]:
+    """The events as files of Parquet, in their order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    keys = pa.array([f"k{number}" for number in range(events.key_count)]).take(pa.array(events.keys))
+    types = pa.array([one.qualified_name for one in TAXONOMY.types]).take(pa.array(events.types))
+    times = pa.array(events.times_ms * 1000).cast(pa.timestamp("us", "UTC"))
+    table = pa.table(
+        {
+            "id": pa.array(np.arange(len(events))).cast(pa.string()),
+            "source": pa.array([NAMESPACE]).take(pa.array(np.zeros(len(events), np.int64))),
+            "type": types,
+            "time": times,
+            "key": keys,
+            "value": pa.array(events.values),
+        }
+    )
+    paths = []
+    size = -(-len(events) // files)
+    for number in range(files):
+        path = folder / f"{number:05d}.parquet"
+        parquet.write_table(table.slice(number * size, size), path)
+        paths.append(path)
+    return paths

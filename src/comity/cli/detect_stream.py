@@ -1,0 +1,158 @@
+"""`comity detect --engine spark --stream`: composite profiles on growing folders of events."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from comity.cli.failure import show
+from comity.cli.output import console, write_json
+from comity.cli.progress import StreamLine
+from comity.cli.session import Format, Session
+from comity.cli.spark import start_spark
+from comity.cli.stream import StreamPace
+from comity.errors import ComityError, Misuse, Place
+
+if TYPE_CHECKING:
+    from comity.event.taxonomy import Taxonomy
+    from comity.pattern.bound import BoundPattern
+    from comity.plan.stages import Summary
+
+
+@dataclass(slots=True)
+class WatchedPatterns:
+    """The patterns of a file as it is now; a change of it that is not valid changes nothing."""
+
+    path: Path
+    taxonomy: Taxonomy | None
+    format: Format
+    _stamp: tuple[int, int] | None = field(default=None, init=False)
+    _known: list[BoundPattern] = field(default_factory=list, init=False)
+
+    def current(self) -> list[BoundPattern]:
+        """The patterns of now."""
+        from comity.profile.patterns import read_bound_patterns
+
+        try:
+            status = self.path.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            if stamp != self._stamp:
+                self._known, self._stamp = read_bound_patterns(self.path, self.taxonomy), stamp
+        except (ComityError, OSError) as error:
+            if self._stamp is None:
+                raise
+            found = error if isinstance(error, ComityError) else _unreadable(error, self.path)
+            show([found], self.format)
+        return self._known
+
+
+def _unreadable(error: OSError, path: Path) -> Misuse:
+    return Misuse(error.strerror or str(error), code="unreadable-file", place=Place(str(path)))
+
+
+@dataclass(frozen=True, slots=True)
+class DetectRequest:
+    """What a stream of patterns is asked for."""
+
+    profiles: Path
+    events: str
+    out: Path | None
+    taxonomy: Taxonomy | None
+    start_us: int | None
+    lateness_us: int
+    master: str | None
+    spark_config: Mapping[str, str]
+    format: Format
+    session: Session
+
+
+def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
+    """Detect until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
+    if request.out is None:
+        hint = "name it with --out DIR; reports go to DIR/reports, late events to DIR/late"
+        raise Misuse("a stream on Spark needs a folder for its results", code="no-out", hint=hint)
+    from comity.pipeline.detect_stream import DetectStream
+    from comity.pipeline.failure import spark_failures
+
+    watched = WatchedPatterns(request.profiles, request.taxonomy, request.format)
+    watched.current()
+    with ExitStack() as stack:
+        figures = _Figures(request.format, stack.enter_context(StreamLine("stream", format=request.format)))
+        spark = start_spark(request.session, request.master, config=request.spark_config)
+        stream = DetectStream(
+            watched.current,
+            request.out.resolve(),
+            request.lateness_us,
+            request.taxonomy,
+            figures.take,
+            request.start_us,
+        )
+        stack.callback(stream.close)
+        query = stream.start(
+            spark,
+            [Path(request.events).resolve()],
+            trigger_s=pace.trigger_s,
+            until_empty=pace.until_empty,
+            files_per_batch=pace.files_per_batch,
+        )
+        try:
+            with spark_failures():
+                while not query.awaitTermination(1):
+                    pass
+        except KeyboardInterrupt:
+            query.stop()
+            if request.format is Format.TEXT:
+                console(stderr=True).print("stopped; the same command goes on from here", style="dim")
+    figures.close(request.out)
+
+
+@dataclass(slots=True)
+class _Figures:
+    """Tells of each batch, and adds up."""
+
+    format: Format
+    line: StreamLine
+    started: float = field(default_factory=time.monotonic)
+    batches: int = 0
+    records: int = 0
+    rejected: int = 0
+    late: int = 0
+    reported: Counter[str] = field(default_factory=Counter)
+
+    def take(self, number: int, summary: Summary) -> None:
+        self.batches += 1
+        self.records += summary.records
+        self.rejected += summary.rejected
+        self.late += summary.late
+        self.reported.update(summary.delivered)
+        told = {name: count for name, count in sorted(summary.delivered.items()) if count}
+        if self.format is Format.JSON:
+            figures = {"records": summary.records, "rejected": summary.rejected, "late": summary.late}
+            write_json({"batch": number, **figures, "reports": told})
+            return
+        shown = ", ".join(f"{name} {count:,}" for name, count in list(told.items())[:_MOST_SHOWN])
+        rest = f", {summary.late:,} late" if summary.late else ""
+        console().print(f"batch {number}: {shown or 'nothing new'}{rest}")
+        sys.stdout.flush()
+
+    def close(self, out: Path) -> None:
+        """Say what it did in all."""
+        seconds = time.monotonic() - self.started
+        if self.format is Format.JSON:
+            figures = {"batches": self.batches, "records": self.records, "rejected": self.rejected, "late": self.late}
+            write_json({**figures, "reports": dict(self.reported), "seconds": round(seconds, 3)})
+            return
+        console().print(
+            f"{self.batches:,} batches, {self.records:,} records, {self.reported.total():,} reports, "
+            f"{self.rejected:,} rejected, {self.late:,} late, {seconds:.1f} s"
+        )
+        console().print(f"reports are in {out / 'reports'}")
+
+
+_MOST_SHOWN = 20

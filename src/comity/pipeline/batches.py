@@ -1,0 +1,99 @@
+"""New files in growing folders, as numbered batches; the same batch comes again after a crash."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import BinaryIO
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from comity.connect.folder import lock_folder
+from comity.errors import Misuse, Place
+from comity.limits import Limits, limited, limits
+from comity.pipeline.failure import spark_failures
+from comity.pipeline.wrap import plain_path
+
+CHECKPOINT = ".checkpoint"
+EVENT_FILES = "*.{jsonl,jsonl.gz,csv,csv.gz,parquet}"
+_BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
+
+
+@dataclass(slots=True)
+class FileBatches:
+    """Hands each batch of files to `take`, for results in a folder that belongs to this stream alone."""
+
+    out: Path
+    take: Callable[[SparkSession, list[str], int], None]
+    last_batch: Callable[[], int | None]
+    """The last batch of which there are results; asked when the folder is ours."""
+    _lock: BinaryIO | None = field(default=None, init=False)
+    _bounds: Limits = field(default_factory=limits, init=False)
+
+    def start(
+        self,
+        spark: SparkSession,
+        folders: Sequence[Path],
+        *,
+        landed: Sequence[Path] = (),
+        trigger_s: float,
+        until_empty: bool,
+        files_per_batch: int,
+    ) -> StreamingQuery:
+        """Begin, or go on where an earlier run on the same results folder ended.
+
+        Files in `landed` folders are ours: they are removed when they are done with.
+        """
+        for folder in folders:
+            if not folder.is_dir():
+                raise Misuse("a stream is read from a folder", code="not-a-folder", place=Place(str(folder)))
+        self._check_folder()
+        with spark_failures():
+            new = [_new_files(spark, folder, files_per_batch) for folder in folders]
+            new += [_new_files(spark, folder, files_per_batch, cleanSource="delete") for folder in landed]
+            writer = reduce(DataFrame.union, new).writeStream.foreachBatch(self._take_files)
+            trigger = {"availableNow": True} if until_empty else {"processingTime": f"{trigger_s} seconds"}
+            return writer.option("checkpointLocation", str(self.out / CHECKPOINT)).trigger(**trigger).start()
+
+    def close(self) -> None:
+        """Leave the folder to others."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _check_folder(self) -> None:
+        """Nobody else may be working on the results, and what they say about batches must fit the checkpoint."""
+        self._lock = lock_folder(self.out)
+        if self.last_batch() is not None and not (self.out / CHECKPOINT).is_dir():
+            hint = "put it back, or begin anew with --overwrite or in another folder"
+            reason = "there are results of a stream, but not its checkpoint"
+            raise Misuse(reason, code="no-checkpoint", place=Place(str(self.out)), hint=hint)
+
+    def _take_files(self, paths: DataFrame, number: int) -> None:
+        files = [plain_path(row["path"]) for row in paths.collect()]
+        with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
+            self.take(paths.sparkSession, [file for file in files if file is not None], number)
+
+
+def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **options: str) -> DataFrame:
+    """The paths of new files, of whatever form; their content is read by the batch."""
+    reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).option("maxFilesPerTrigger", files_per_batch)
+    # Spark passes over files that are a week older than the newest one it saw, without a word.
+    reader = reader.option("maxFileAge", f"{limits().max_age_days + 1}d")
+    return reader.option("pathGlobFilter", EVENT_FILES).options(**options).load(str(folder)).select("path")
+
+
+def lag_s(files: Sequence[str]) -> float | None:
+    """How old the oldest of the files is now; None when there is none."""
+    return max((time.time() - _changed_at(file) for file in files), default=None)
+
+
+def _changed_at(file: str) -> float:
+    try:
+        return Path(file).stat().st_mtime
+    except OSError:  # it may be on another machine's disk
+        return time.time()

@@ -1,0 +1,161 @@
+"""Composite profiles on a stream: growing folders of events, each report once, across restarts and changes of profiles.
+
+A batch of files is staged as candidates, detected together with what is kept of earlier ones, and published under its
+number: reports in `reports`, records that are no events in `rejected`, events that came too late in `late`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from comity.connect.delivered import Delivered
+from comity.connect.folder import REJECTED
+from comity.connect.notification import first_code
+from comity.connect.staged import staged_results
+from comity.event.taxonomy import Taxonomy
+from comity.event.window import Window
+from comity.pattern.bound import BoundPattern
+from comity.pattern.occurrence import moment_text
+from comity.pattern.rows import Found
+from comity.pipeline.batches import FileBatches, lag_s
+from comity.pipeline.detect import PatternSession
+from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, check_bounded, late_lines
+from comity.pipeline.detect_buckets import read_found
+from comity.pipeline.detect_extract import REFUSED, Extracted, staged_lines
+from comity.plan.stages import Summary
+
+REPORTS_FOLDER = "reports"
+
+
+@dataclass(slots=True)
+class DetectStream:
+    """Patterns on a stream. `on_batch` is told what each batch did, after it was published and before it counts."""
+
+    patterns: Callable[[], Sequence[BoundPattern]]
+    """Those of now: they may change from batch to batch."""
+    out: Path
+    lateness_us: int
+    taxonomy: Taxonomy | None = None
+    on_batch: Callable[[int, Summary], None] = lambda number, summary: None
+    start_us: int | None = None
+    """Where traces start; without it, with the first event."""
+    buckets: int | None = None
+    compiled: bool = True
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _delivered: Delivered | None = field(default=None, init=False)
+    _files: FileBatches | None = field(default=None, init=False)
+    _session: PatternSession | None = field(default=None, init=False)
+
+    def start(
+        self,
+        spark: SparkSession,
+        folders: Sequence[Path],
+        *,
+        landed: Sequence[Path] = (),
+        trigger_s: float,
+        until_empty: bool,
+        files_per_batch: int,
+    ) -> StreamingQuery:
+        """Begin, or go on where an earlier run on the same results folder ended.
+
+        Files in `landed` folders are ours: they are removed when they are done with. A stream that ends because it is
+        empty finishes nothing early: what waits for time to pass goes on waiting.
+        """
+        check_bounded(self.patterns())
+        self._files = FileBatches(self.out, self.take_batch, lambda: self._batches.states.last_batch)
+        return self._files.start(
+            spark,
+            folders,
+            landed=landed,
+            trigger_s=trigger_s,
+            until_empty=until_empty,
+            files_per_batch=files_per_batch,
+        )
+
+    def take_batch(self, spark: SparkSession, files: Sequence[str], number: int) -> None:
+        """Detect in one batch of files; doing it again changes nothing."""
+        started = time.monotonic()
+        patterns = self.patterns()
+        check_bounded(patterns)
+        work = self.out / f".work-{number}"
+        shutil.rmtree(work, ignore_errors=True)
+        before = self._batches.before(number, spark)
+        session = self._current(patterns, spark, before.compiled)
+        staging, window = work / "candidates", Window.around(self.clock())
+        seen = session.candidates.stage(files, str(staging), before.buckets, window, before.watermark)
+        staged = time.monotonic()
+        found = self._batches.detect(number, before, seen, staging, session.shared, spark)
+        detected = time.monotonic()
+        summary = self._publish(number, seen, staging, read_found(found, patterns))
+        self._batches.states.forget_before(number)
+        shutil.rmtree(work, ignore_errors=True)
+        seconds = {"match": staged - started, "detect": detected - staged, "publish": time.monotonic() - detected}
+        told = {one.name: summary.delivered.get(one.name, 0) for one in patterns}
+        self.on_batch(number, replace(summary, delivered=told, seconds=seconds, lag_s=lag_s(files)))
+
+    def close(self) -> None:
+        """Let go of what the stream holds."""
+        if self._files is not None:
+            self._files.close()
+            self._files = None
+        if self._delivered is not None:
+            self._delivered.close()
+            self._delivered = None
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _current(self, patterns: Sequence[BoundPattern], spark: SparkSession, compiled: bool) -> PatternSession:
+        """The patterns as Spark has them; prepared anew only when they changed."""
+        if self._session is None or list(self._session.patterns) != list(patterns):
+            if self._session is not None:
+                self._session.close()
+            self._session = PatternSession(patterns, self.taxonomy, spark, compiled)
+        return self._session
+
+    @property
+    def delivered(self) -> Delivered:
+        """What was reported."""
+        if self._delivered is None:
+            self.out.mkdir(parents=True, exist_ok=True)
+            self._delivered = Delivered(self.out)
+        return self._delivered
+
+    @property
+    def _batches(self) -> PatternBatches:
+        return PatternBatches(self.out, self.lateness_us, self.start_us, self.buckets, self.compiled)
+
+    def _publish(self, number: int, seen: Extracted, staged: Path, found: Iterator[Found]) -> Summary:
+        """Publish what no earlier batch reported."""
+        delivered: Counter[str] = Counter()
+        codes: Counter[str] = Counter()
+        folders = (REPORTS_FOLDER, REJECTED, LATE_FOLDER)
+        with self.delivered.batch(number), staged_results(self.out, folders, batch=number) as results:
+            for report in found:
+                if self.delivered.is_new(report.id, moment_text(report.end)[:10], number):
+                    delivered[report.profile] += 1
+                    results.put(REPORTS_FOLDER, report.as_json())
+            for line in staged_lines(str(staged), REFUSED):
+                codes[first_code(line.encode())] += 1
+                results.put(REJECTED, line.encode())
+            late = late_lines(staged)
+            for event in late:
+                results.put(LATE_FOLDER, event)
+            oldest = Window.around(self.clock()).earliest
+            self.delivered.forget_before(oldest.date().isoformat())
+        return Summary(
+            seen.events + seen.rejected,
+            seen.rejected,
+            dict(delivered),
+            len(late),
+            rejected_by_code=dict(codes),
+        )

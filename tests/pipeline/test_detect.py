@@ -1,0 +1,112 @@
+"""Patterns on Spark: what the reference reports, however events and traces are spread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import TypeVar
+
+import msgspec
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.strategies import SearchStrategy
+from pyarrow import parquet
+from pyspark.sql import SparkSession
+
+from comity.event.event import Event
+from comity.event.jsonlines import decode, encode
+from comity.event.kinds import Kind
+from comity.event.taxonomy import Taxonomy
+from comity.event.types import AttributeType, EventType
+from comity.pattern.bound import BoundPattern
+from comity.pattern.occurrence import microseconds
+from comity.pattern.reference import reports
+from comity.pipeline.detect import detect_on_spark
+from comity.testing.patterns import composites, traces
+
+NIGHTLY = os.environ.get("COMITY_PROFILE") == "nightly"
+CASES = range(500) if NIGHTLY else range(5)
+"""Traces, each with 40 profiles."""
+PROFILES = 40
+T = TypeVar("T")
+
+
+def drawn(strategy: SearchStrategy[T], count: int, number: int) -> list[T]:
+    """So many examples, always the same for a number."""
+    found: list[T] = []
+
+    @seed(number)
+    @settings(max_examples=4 * count, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(strategy)
+    def collect(one: T) -> None:
+        found.append(one)
+
+    collect()
+    return Random(number).sample(found, min(count, len(found)))
+
+
+def bound_profiles(number: int) -> list[BoundPattern]:
+    return [one.bind(f"p{at}") for at, one in enumerate(drawn(composites(), PROFILES, number))]
+
+
+def one_trace(number: int) -> list[Event]:
+    return max(drawn(traces(min_size=4), 20, number), key=len)
+
+
+def expected(patterns: Sequence[BoundPattern], trace: Sequence[Event], until: int | None = None) -> list[str]:
+    return sorted({one.id for pattern in patterns for one in reports(pattern, trace, until=until)})
+
+
+def write(path: Path, events: Sequence[Event], *others: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(line + b"\n" for line in [*map(encode, events), *others]))
+    return path
+
+
+@pytest.mark.parametrize("number", CASES)
+def test_stored_events_give_what_the_reference_reports(spark: SparkSession, tmp_path: Path, number: int) -> None:
+    patterns, trace, chance = bound_profiles(number), one_trace(number), Random(number)
+    cut = chance.randint(0, len(trace))
+    files = [write(tmp_path / "1.jsonl", trace[:cut], b"{broken"), write(tmp_path / "2.jsonl", trace[cut:])]
+    until = microseconds(chance.choice([event.time for event in trace if event.time])) if number % 3 == 2 else None
+    found = detect_on_spark(
+        patterns, [str(file) for file in files], None, spark, until=until, buckets=chance.choice((1, 3, 7))
+    )
+    told = sorted({one.id for one in found.found()})
+    assert told == expected(patterns, trace, until)
+    assert (found.events, len(found.rejected)) == (len(trace), 1)
+
+
+ATTRIBUTES = {name: AttributeType(Kind.INT, optional=True) for name in ("x", "k")}
+TAXONOMY = Taxonomy("t", [EventType(name, "t", own=ATTRIBUTES) for name in "ABCDE"])
+
+
+def typed(events: Sequence[Event]) -> list[Event]:
+    """The events as those of the types, but for those that do not fit these."""
+    read = [decode(encode(one.replace(type=f"t.{one.type}")), TAXONOMY) for one in events]
+    return [one for one in read if isinstance(one, Event)]
+
+
+@pytest.mark.parametrize("number", CASES[: len(CASES) // 2])
+def test_typed_events_give_what_the_reference_reports(spark: SparkSession, tmp_path: Path, number: int) -> None:
+    """Lines and rows, by columns of Spark."""
+    patterns = [one.bind(f"p{at}", TAXONOMY) for at, one in enumerate(drawn(composites(), PROFILES, 300 + number))]
+    trace, chance = typed(one_trace(300 + number)), Random(number)
+    cut = chance.randint(0, len(trace))
+    files = [write(tmp_path / "1.jsonl", trace[:cut], b"{broken"), as_rows(tmp_path / "2.parquet", trace[cut:])]
+    found = detect_on_spark(patterns, [str(file) for file in files], TAXONOMY, spark, buckets=chance.choice((1, 3, 7)))
+    told = sorted({one.id for one in found.found()})
+    assert told == expected(patterns, trace)
+    assert (found.events, len(found.rejected)) == (len(trace), 1)
+
+
+def as_rows(path: Path, events: Sequence[Event]) -> Path:
+    rows = [{**msgspec.structs.asdict(one), "data": {"x": None, "k": None, **one.data}} for one in events]
+    data = pa.struct([("x", pa.int64()), ("k", pa.int64())])
+    fields = [("id", pa.string()), ("source", pa.string()), ("type", pa.string())]
+    schema = pa.schema([*fields, ("time", pa.timestamp("us", "UTC")), ("sequence", pa.int64()), ("data", data)])
+    parquet.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    return path
