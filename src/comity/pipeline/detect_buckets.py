@@ -33,7 +33,7 @@ from comity.pattern.tree import Silence, walk
 
 NO_KEY = key_text(())
 """The correlation key of a pattern that has none."""
-_COMPILED = 50_000
+_COMPILED = 20_000
 """Candidates of a bucket from which on compiled code pays for the seconds that it takes to load."""
 
 
