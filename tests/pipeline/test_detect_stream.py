@@ -34,7 +34,7 @@ from comity.testing.patterns import SECOND, START, composites, traces
 pytestmark = pytest.mark.spark
 
 NIGHTLY = os.environ.get("COMITY_PROFILE") == "nightly"
-CASES = range(1, 200) if NIGHTLY else range(1, 4)
+CASES = range(200) if NIGHTLY else range(4)
 KILLS = 20 if NIGHTLY else 2
 
 

@@ -66,9 +66,8 @@ class Detection:
         """The reports over all records, which are complete; each event has a time."""
         bank = self._bank(compiled=False)
         extraction = self._extraction(bank)
-        for event in self._events(records):
-            if self.until is None or _micros(event) <= self.until:
-                extraction.take(event)
+        for record in records:
+            self.take_one(record, extraction)
         yield from detect_complete(extraction, start=self.start, until=self.until)
 
     def over_stream(
@@ -92,6 +91,12 @@ class Detection:
                 if now:
                     yield from stream.advance(extraction, max(now) - lateness_us - 1)
         yield from stream.finish(extraction, self.until)
+
+    def take_one(self, record: Event | Rejected, extraction: Extraction) -> None:
+        """A record of a complete input."""
+        for event in self._events((record,)):
+            if self.until is None or _micros(event) <= self.until:
+                extraction.take(event)
 
     def _take(self, event: Event, extraction: Extraction, stream: _Stream) -> None:
         if self.until is not None and _micros(event) > self.until:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -54,10 +55,11 @@ class ScannedDetection:
     def _take(self, file: Path, candidates: LineCandidates) -> None:
         for first, lines in _blocks(file):
             block = _Block(file, first, lines, self.taxonomy)
-            table = candidates.take(
-                pa.array(lines, pa.binary()), block.decode, self.detection.on_rejected, until=self.detection.until
-            )
-            self._tables.append(table)
+            take_one = partial(self._take_one, block, candidates)
+            self._tables.append(candidates.take(pa.array(lines, pa.binary()), take_one, until=self.detection.until))
+
+    def _take_one(self, block: _Block, candidates: LineCandidates, number: int) -> None:
+        self.detection.take_one(block.decode(number), candidates.singly)
 
 
 @dataclass(frozen=True, slots=True)

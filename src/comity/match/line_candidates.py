@@ -8,16 +8,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.event.event import Event
-from comity.event.jsonlines import Rejected
 from comity.event.scan import LineScanner
 from comity.event.types import EventType
 from comity.match.operands import OperandMatcher
 from comity.pattern.bank import Bank
 from comity.pattern.extract import Extraction
-
-DecodeLine = Callable[[int], Event | Rejected]
-"""What a line of the batch, by its number, is."""
 
 
 @dataclass(slots=True)
@@ -28,31 +23,32 @@ class LineCandidates:
     types: Sequence[EventType]
     scanner: LineScanner
     singly: Extraction
-    """Takes the events that are decoded one by one."""
+    """Takes the events that are decoded one by one, and knows the first and the last time of all."""
     events: int = field(default=0, init=False)
+    """Those that were scanned."""
     _matchers: dict[str, OperandMatcher] = field(default_factory=dict, init=False)
 
-    def take(
-        self, lines: pa.Array, decode: DecodeLine, reject: Callable[[Rejected], None], *, until: int | None = None
-    ) -> pa.Table:
-        """The candidates of a batch of lines; events after `until` are left out."""
+    def take(self, lines: pa.Array, take_one: Callable[[int], None], *, until: int | None = None) -> pa.Table:
+        """The candidates of a batch of lines; events after `until` are left out.
+
+        `take_one` decodes a line, by its number, that the scanner does not vouch for, and gives it to `singly`.
+        """
         scanned = self.scanner.scan(lines)
         found = []
         for type, rows, batch in scanned.groups:
             self._see(batch)
-            table = self._matcher(type).candidates(batch, lines.take(pa.array(rows)))
+            if not self._matcher(type).asks:
+                continue
+            own = lines.take(pa.array(rows)) if self._needs_lines else None
+            table = self._matcher(type).candidates(batch, own)
             found.append(table if until is None else table.filter(pc.less_equal(table.column("time"), until)))
         for number in scanned.doubtful.tolist():
-            self._take_one(decode(number), reject, until)
+            take_one(number)
         return pa.concat_tables([*found, self.singly.table()])
 
-    def _take_one(self, record: Event | Rejected, reject: Callable[[Rejected], None], until: int | None) -> None:
-        if isinstance(record, Rejected):
-            reject(record)
-            return
-        self.events += 1
-        if until is None or self.singly.time_of(record) <= until:
-            self.singly.take(record)
+    @property
+    def _needs_lines(self) -> bool:
+        return any(one.needs_line(name) for one in self.bank.patterns for name in one.operand_names)
 
     def _see(self, batch: pa.RecordBatch) -> None:
         self.events += batch.num_rows

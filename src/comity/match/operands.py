@@ -58,6 +58,11 @@ class OperandMatcher:
                 conditions.append(condition)
         self._matcher = TypedMatcher(self.type, conditions) if conditions else None
 
+    @property
+    def asks(self) -> bool:
+        """Whether some operand can want an event of the type."""
+        return bool(self._always or self._tested)
+
     def candidates(self, batch: pa.RecordBatch, lines: pa.Array | None = None) -> pa.Table:
         """The candidates among the events of a batch; `lines` are the JSON of the events, for patterns that need it."""
         taker = _Taker(self.bank, batch, lines)

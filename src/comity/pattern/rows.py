@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from comity.event.kinds import Value
 from comity.pattern.bound import BoundPattern
@@ -102,23 +105,43 @@ class Found:
 
 def found_reports(reports: pa.Table, patterns: Sequence[BoundPattern]) -> Iterator[Found]:
     """The reports of a table, one by one."""
-    columns = [reports.column(name).to_pylist() for name in REPORTS.names]
-    for number, start, end, operands, sources, ids, lines in zip(*columns, strict=True):
+    layouts: dict[tuple[int, tuple[int, ...]], list[tuple[str, int, bool]]] = {}
+    numbers, starts, ends = (reports.column(name).to_pylist() for name in REPORTS.names[:3])
+    # Lists are taken apart by their ends, which is many times as fast as turning them into lists one by one.
+    bounds = np.concatenate([[0], np.cumsum(pc.list_value_length(reports.column("operand")).to_numpy())]).tolist()
+    members = [_flat(reports.column(name)) for name in REPORTS.names[3:]]
+    for at, (number, start, end) in enumerate(zip(numbers, starts, ends, strict=True)):
+        operands, sources, ids, lines = (own[bounds[at] : bounds[at + 1]] for own in members)
         bound = patterns[number]
+        shape = (number, tuple(operands))
+        layout = layouts.get(shape)
+        if layout is None:
+            layout = layouts[shape] = _layout(bound, operands)
         identity = report_id(bound.name, bound.parameters.version, start, end, zip(sources, ids, strict=True))
-        events = _by_operand(bound, operands, ids)
-        carried = _by_operand(bound, operands, lines) if lines and lines[0] is not None else {}
-        yield Found(bound.name, identity, start, end, events, carried)
+        carried = _by_operand(layout, lines) if lines and lines[0] is not None else {}
+        yield Found(bound.name, identity, start, end, _by_operand(layout, ids), carried)
 
 
-def _by_operand(bound: BoundPattern, operands: list[int], values: list[str]) -> dict[str, str | list[str]]:
+def _flat(column: pa.ChunkedArray) -> list[Any]:
+    """The elements of all lists, one behind the other."""
+    found = pc.list_flatten(column)
+    return [None] * len(found) if found.null_count == len(found) else found.to_pylist()
+
+
+def _layout(bound: BoundPattern, operands: Sequence[int]) -> list[tuple[str, int, bool]]:
+    """For each event of a report, in the order of the names: its operand, its position, and whether it is collected."""
+    names = [bound.operand_names[number] for number in operands]
+    order = sorted(range(len(names)), key=lambda at: names[at])
+    return [(names[at], at, bound.parameters.of(names[at]).collect) for at in order]
+
+
+def _by_operand(layout: Sequence[tuple[str, int, bool]], values: Sequence[str]) -> dict[str, str | list[str]]:
     found: dict[str, str | list[str]] = {}
-    for number, value in sorted(zip(operands, values, strict=True), key=lambda pair: bound.operand_names[pair[0]]):
-        name = bound.operand_names[number]
-        if bound.parameters.of(name).collect:
+    for name, at, is_collected in layout:
+        if not is_collected:
+            found[name] = values[at]
+        else:
             known = found.setdefault(name, [])
             assert isinstance(known, list)
-            known.append(value)
-        else:
-            found[name] = value
+            known.append(values[at])
     return found

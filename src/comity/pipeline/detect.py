@@ -20,10 +20,10 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.rows import Found
 from comity.pipeline.detect_buckets import BucketJob, PatternWork, Times, detect_buckets, read_found
 from comity.pipeline.detect_extract import REFUSED, Extracted, OpenCandidates, staged_files, staged_lines
-from comity.pipeline.detect_plan import PlannedCandidates
+from comity.pipeline.detect_pieces import PieceCandidates
 from comity.pipeline.failure import spark_failures
 
-_BYTES_A_BUCKET = 32_000_000
+_BYTES_A_BUCKET = 256_000_000
 """Of events; candidates are at most about as large, and a bucket of them is to fit into memory many times."""
 
 
@@ -104,11 +104,11 @@ class PatternSession:
         types = None if taxonomy is None else {one.qualified_name: one for one in taxonomy.types}
         self.patterns = patterns
         self.shared = spark.sparkContext.broadcast(PatternWork(tuple(patterns), types, compiled))
-        self.candidates: OpenCandidates | PlannedCandidates
+        self.candidates: OpenCandidates | PieceCandidates
         if taxonomy is None:
             self.candidates = OpenCandidates(self.shared, spark)
         else:
-            self.candidates = PlannedCandidates(patterns, taxonomy, spark)
+            self.candidates = PieceCandidates(self.shared, spark)
 
     def __enter__(self) -> PatternSession:
         return self

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
 import numpy as np
@@ -197,11 +197,13 @@ class BucketWorker:
         bank = work.bank_of(owned, candidates.num_rows)
         state = None if job.before is None else BankState.decode(Path(job.before).read_bytes())
         reports, state = bank.detect(candidates, state, **asdict(self._times(candidates)))
-        _write(Path(job.reports), _as_bytes(_renumbered(reports, np.array(owned, np.int32))))
+        told = _as_bytes(_renumbered(reports, np.array(owned, np.int32)))
+        write_whole(Path(job.reports), lambda stream: stream.write(told))
         kept = job.after is not None and not _is_empty(state)
         if kept:
             assert job.after is not None
-            _write(Path(job.after), state.encode())
+            saved = state.encode()
+            write_whole(Path(job.after), lambda stream: stream.write(saved))
         return BucketDone(job.bucket, reports.num_rows, kept)
 
     def _times(self, candidates: pa.Table) -> Times:
@@ -260,12 +262,12 @@ def _as_bytes(reports: pa.Table) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     """Write a file that is there as a whole or not at all, also when two tasks write it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     with partial.open("wb") as stream:
-        stream.write(content)
+        write(stream)
         stream.flush()
         os.fsync(stream.fileno())
     partial.rename(path)
