@@ -9,7 +9,7 @@ import pytest
 
 from comity.errors import ComityError, Faults
 from comity.pattern.bank import unbounded
-from comity.pattern.text import parse_composite
+from comity.pattern.text.profiles import parse_composite
 from comity.pattern.tree import Both, Either, Operand, Selection, Sequence, Silence, Together, walk
 from tests.docs.pages import DOCS
 from tests.pattern.letters import WORKED, every_way, profile, trace

@@ -23,7 +23,7 @@ from comity.pattern.extract import Extraction, one_by_one
 from comity.pattern.occurrence import microseconds
 from comity.pattern.reference import reports
 from comity.pattern.rows import Found, found_reports
-from comity.pattern.text import parse_composite
+from comity.pattern.text.profiles import parse_composite
 from comity.pattern.tree import bound_operands
 
 START = datetime(2026, 5, 1, 10, tzinfo=UTC)

@@ -18,7 +18,7 @@ from comity.pattern.extract import Extraction, one_by_one
 from comity.pattern.occurrence import microseconds
 from comity.pattern.reference import reports
 from comity.pattern.rows import found_reports
-from comity.pattern.text import parse_composite
+from comity.pattern.text.profiles import parse_composite
 from comity.testing.patterns import START, composites, traces
 
 

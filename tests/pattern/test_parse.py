@@ -8,10 +8,10 @@ from comity.errors import Faults, Misuse
 from comity.expression.parse import parse
 from comity.limits import limited
 from comity.pattern.parameters import ALL, COLLECT, FIRST, LAST, Consume, Duplicates, Parameters
-from comity.pattern.parse import parse_pattern
-from comity.pattern.rdl import scan_rdl
-from comity.pattern.render import render_pattern
-from comity.pattern.text import parse_composite, parse_composites, scan_composites
+from comity.pattern.text.parse import parse_pattern
+from comity.pattern.text.profiles import parse_composite, parse_composites, scan_composites
+from comity.pattern.text.rdl import scan_rdl
+from comity.pattern.text.render import render_pattern
 from comity.pattern.tree import Absent, Both, Either, Operand, Selection, Sequence, Silence, Together, operands
 
 S = 1_000_000

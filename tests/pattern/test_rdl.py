@@ -4,8 +4,8 @@ import pytest
 
 from comity.errors import Faults, Misuse
 from comity.expression.parse import parse
-from comity.pattern.rdl import is_rdl, parse_rdl, scan_rdl
-from comity.pattern.render import render_composite
+from comity.pattern.text.rdl import is_rdl, parse_rdl, scan_rdl
+from comity.pattern.text.render import render_composite
 from comity.pattern.tree import Both, Operand
 
 PRINTED = """\

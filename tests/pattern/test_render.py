@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 
-from comity.pattern.parse import parse_pattern
-from comity.pattern.render import render_composite, render_pattern
-from comity.pattern.text import parse_composite
+from comity.pattern.text.parse import parse_pattern
+from comity.pattern.text.profiles import parse_composite
+from comity.pattern.text.render import render_composite, render_pattern
 from comity.testing.patterns import composites, patterns
 
 

@@ -21,8 +21,8 @@ from comity.event.jsonlines import encode
 from comity.pattern.bound import BoundPattern
 from comity.pattern.detector import Detector
 from comity.pattern.occurrence import Report
-from comity.pattern.rdl import parse_rdl
 from comity.pattern.reference import reports
+from comity.pattern.text.rdl import parse_rdl
 
 Detect = Callable[..., list[dict[str, object]]]
 

@@ -15,11 +15,11 @@ from comity.event.event import Event
 from comity.expression.parse import parse
 from comity.pattern.bound import BoundPattern, bind_pattern
 from comity.pattern.parameters import FIRST, Consume, Parameters
-from comity.pattern.svg import text_width
-from comity.pattern.time_axis import TimeAxis
-from comity.pattern.timeline import timeline
-from comity.pattern.timeline_layout import Item, Rows
-from comity.pattern.trace import Trace, trace
+from comity.pattern.tracing.svg import text_width
+from comity.pattern.tracing.time_axis import TimeAxis
+from comity.pattern.tracing.timeline import timeline
+from comity.pattern.tracing.timeline_layout import Item, Rows
+from comity.pattern.tracing.trace import Trace, trace
 from comity.pattern.tree import Absent, Operand, Sequence
 from comity.testing.patterns import bound_patterns, traces
 

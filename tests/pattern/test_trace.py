@@ -14,17 +14,17 @@ from comity.event.event import Event
 from comity.expression.parse import parse
 from comity.limits import limited
 from comity.pattern import reference
-from comity.pattern.absences import Outcome
 from comity.pattern.bound import BoundPattern, bind_pattern
-from comity.pattern.near_misses import Miss
 from comity.pattern.occurrence import microseconds
 from comity.pattern.parameters import FIRST, LAST, Consume, Parameters
-from comity.pattern.story import Words, story
-from comity.pattern.timeline import timeline
-from comity.pattern.trace import Trace, trace
-from comity.pattern.trace_dict import trace_dict
+from comity.pattern.tracing.absences import Outcome
+from comity.pattern.tracing.as_dict import trace_dict
+from comity.pattern.tracing.near_misses import Miss
+from comity.pattern.tracing.story import Words, story
+from comity.pattern.tracing.timeline import timeline
+from comity.pattern.tracing.trace import Trace, trace
+from comity.pattern.tracing.verdicts import Reason
 from comity.pattern.tree import Absent, Both, Operand, Pattern, Sequence, Silence
-from comity.pattern.verdicts import Reason
 from comity.testing.patterns import START, bound_patterns, traces
 
 T0 = datetime(2026, 5, 1, 10, tzinfo=UTC)

@@ -26,7 +26,7 @@ from comity.pattern.bank import unbounded
 from comity.pattern.bound import BoundPattern
 from comity.pattern.occurrence import microseconds
 from comity.pattern.reference import reports
-from comity.pattern.text import parse_composite
+from comity.pattern.text.profiles import parse_composite
 from comity.pipeline.detect_stream import DetectStream
 from comity.plan.stages import Summary
 from comity.testing.patterns import SECOND, START, composites, traces
@@ -212,7 +212,7 @@ def write_numbered(folder: Path, first: int, files: int) -> list[Event]:
 PROGRAM = f"""
 import sys
 from pathlib import Path
-from comity.pattern.text import parse_composite
+from comity.pattern.text.profiles import parse_composite
 from comity.pipeline.detect_stream import DetectStream
 from comity.pipeline.session import spark_session
 

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.engine.folder import notification_line
+from comity.connect.notification import notification_line
 from comity.engine.run import Notification, run
 from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.files import read_events
+from comity.event.jsonlines import encode
 from comity.federation import load
 from comity.plan import Plan, compile_plan
 from comity.plan.backtest import BLOCKS, Tally, backtest_plan, read_bucket
@@ -38,7 +39,7 @@ def sent(profile: str, period: Period = EVER) -> set[str]:
 
 def line(number: int, at: datetime, way: int = 0, id: str | None = None) -> bytes:
     event = Event(id or str(number), "/s", "fire_station.Incident", at, {"level": number})
-    return notification_line(Notification("fire_station", f"p@{way}", event))
+    return notification_line(encode(event), f"p@{way}")
 
 
 def tally(*lines: bytes, bucket_s: int | None = None, routes: int = 3) -> Tally:

@@ -19,7 +19,7 @@ from comity.language.capability import PATTERNS
 from comity.language.comity import COMITY
 from comity.language.languages import LANGUAGES
 from comity.language.parquet import PARQUET
-from comity.pattern.render import render_pattern
+from comity.pattern.text.render import render_pattern
 from comity.plan import Plan, compile_plan
 from comity.plan.asks import asks
 from comity.plan.explain import Node, explain

@@ -9,7 +9,7 @@ from comity.expression.scope import Scope
 from comity.limits import limited
 from comity.match.match import Matcher
 from comity.pattern.parameters import FIRST, Consume, Duplicates, Parameters
-from comity.pattern.parse import parse_pattern
+from comity.pattern.text.parse import parse_pattern
 from comity.profile import Profile, read_profiles
 from comity.profile.files import scan_profiles
 

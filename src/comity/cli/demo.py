@@ -172,7 +172,7 @@ def _wait_for(done: Queue[int], query: Any) -> None:
 
 
 def _tell_what_was_asked(shown: Console, federation: Federation) -> None:
-    from comity.pattern.render import render_pattern
+    from comity.pattern.text.render import render_pattern
 
     for contract in federation.contracts.values():
         members, observers = ", ".join(contract.members), ", ".join(contract.observers)

@@ -122,7 +122,7 @@ def detect(
     period = _micros("--from", begin), _micros("--until", until)
     session = context.ensure_object(Session)
     if stream:
-        check_bounded(patterns)
+        _check_bounded(patterns)
     if stream and engine is Engine.SPARK:
         request = DetectRequest(
             profiles,
@@ -164,16 +164,10 @@ def read_patterns(path: Path, taxonomy: Taxonomy | None) -> list[BoundPattern]:
     return read_bound_patterns(path, taxonomy)
 
 
-def check_bounded(patterns: Sequence[BoundPattern]) -> None:
-    """Refuse patterns whose state would grow as long as a stream runs."""
-    from comity.pattern.bank import unbounded
+def _check_bounded(patterns: Sequence[BoundPattern]) -> None:
+    from comity.pattern.bank import check_bounded
 
-    for pattern in unbounded(patterns):
-        raise Misuse(
-            f"the state of profile {pattern.name!r} grows without bound",
-            code="unbounded-pattern",
-            hint="give the pattern a time frame (`within 1 h`), or the profile a limit (`limit 1000`)",
-        )
+    check_bounded(patterns)
 
 
 def _micros(option: str, text: str | None) -> int | None:

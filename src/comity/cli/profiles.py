@@ -227,7 +227,7 @@ def _counted(count: int) -> str:
 def _on(one: ListedProfile) -> str:
     """The type that a profile is about, or its pattern in one line."""
     from comity.federation.model import CompositeSubscription
-    from comity.pattern.render import render_pattern
+    from comity.pattern.text.render import render_pattern
 
     if isinstance(one.profile, CompositeSubscription):
         return render_pattern(one.profile.bound.pattern)

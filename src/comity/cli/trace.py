@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from comity.event.event import Event
     from comity.event.taxonomy import Taxonomy
-    from comity.pattern.story import Moment, Words
-    from comity.pattern.trace import KeyTrace, Trace
+    from comity.pattern.tracing.story import Moment, Words
+    from comity.pattern.tracing.trace import KeyTrace, Trace
     from comity.profile.profile import Profile
 
 EXAMPLE = "Example:  comity trace profiles.txt events.jsonl --profile hot_and_unventilated --svg hot.svg"
@@ -83,7 +83,7 @@ def trace(
     each `not` waited for, and what ended the wait; what nearly occurred. Meant for few events: cut longer input with
     --key, --from and --until. Times are as in `2026-05-01T10:00:00Z`.
     """
-    from comity.pattern.trace import trace as make_trace
+    from comity.pattern.tracing.trace import trace as make_trace
 
     for output in (svg, rejected):
         refuse_overwriting(output, profiles, events)
@@ -166,15 +166,15 @@ class _Events:
 
 
 def _draw(found: Trace, path: Path) -> None:
-    from comity.pattern.timeline import timeline
+    from comity.pattern.tracing.timeline import timeline
 
     with result_stream(path) as stream:
         stream.write(timeline(found).encode())
 
 
 def _show(found: Trace, format: Format) -> None:
-    from comity.pattern.story import Words
-    from comity.pattern.trace_dict import trace_dict
+    from comity.pattern.tracing.as_dict import trace_dict
+    from comity.pattern.tracing.story import Words
 
     if format is Format.JSON:
         write_json(trace_dict(found), indent=2)
@@ -204,7 +204,7 @@ def _print_heading(out: Console, words: Words) -> None:
 
 
 def _print_trace(out: Console, words: Words, own: KeyTrace) -> None:
-    from comity.pattern.story import story
+    from comity.pattern.tracing.story import story
 
     title = f"key {own.name}" if words.trace.bound.key else "trace"
     out.print(f"\n{title}", style="bold")

@@ -7,6 +7,15 @@ import msgspec
 _encoder = msgspec.json.Encoder()
 
 
+def notification_line(event: bytes, profile: str) -> bytes:
+    """The JSON of an event with the name of the profile that it is for, as an extension attribute.
+
+    >>> notification_line(b'{"id":"1"}', "fires")
+    b'{"id":"1","profile":"fires"}'
+    """
+    return b'%b,"profile":%b}' % (event[:-1], _encoder.encode(profile))
+
+
 class Identity(msgspec.Struct, frozen=True):
     """What makes two notifications the same, and the time of the event.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from comity.connect.folder import REJECTED, Results
+from comity.connect.notification import notification_line
 from comity.connect.staged import staged_results
 from comity.engine.run import Notification, run
 from comity.event.event import Event
@@ -30,18 +31,12 @@ def run_into_folder(
                 delivered[outcome.profile] += 1
                 if outcome.profile not in composite:
                     matched.add(outcome.event.identity)
-                staged.put(outcome.subscriber, notification_line(outcome))
+                staged.put(outcome.subscriber, notification_line(encode(outcome.event), outcome.profile))
             else:
                 codes[outcome.faults[0].code] += 1
                 staged.put(REJECTED, json.dumps(outcome.as_dict(), ensure_ascii=False).encode())
     told = {name: delivered[name] for name in plan.profiles}
     return Summary(counted.count, codes.total(), told, matched=len(matched), rejected_by_code=dict(codes))
-
-
-def notification_line(notification: Notification) -> bytes:
-    """The event as CloudEvents JSON, with the profile's name as an extension attribute."""
-    line = encode(notification.event)
-    return b'%b,"profile":%b}' % (line[:-1], json.dumps(notification.profile, ensure_ascii=False).encode())
 
 
 class _Counted:

@@ -12,6 +12,7 @@ from comity.pattern.bank import Bank
 from comity.pattern.extract import Extraction
 from comity.pattern.notification import report_event
 from comity.plan.stages import Plan
+from comity.plan.ways import ways_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class PatternRun:
 
     def __post_init__(self) -> None:
         patterns = [one.bound for one in self.plan.patterns]
-        bank = Bank(patterns, [decoder(None)] * len(patterns), compiled=False)
+        seen = {way.target.qualified_name: way.target for way in ways_of(self.plan).ways}
+        bank = Bank(patterns, [decoder(seen.get)] * len(patterns), compiled=False)
         self._extraction = Extraction(bank, keep_lines=True)
         self._operands = {
             planned.delivery(name): (number, operand)

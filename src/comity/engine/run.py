@@ -8,6 +8,7 @@ from comity.engine.patterns import Notification, PatternRun
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected, encode
 from comity.event.validate import Fault
+from comity.federation.model import OPERAND
 from comity.match.typed import TypedMatcher
 from comity.plan.stages import Plan
 from comity.plan.ways import Test, Ways, ways_of
@@ -29,7 +30,7 @@ def run(
         for one in plan.types
         if one.qualified_name in ways.tests
     }
-    delivered: set[tuple[str, str, str]] = set()
+    delivered: set[tuple[str, ...]] = set()
     patterns = PatternRun(plan)
     for event in events:
         if isinstance(event, Rejected):
@@ -47,9 +48,7 @@ def run(
     yield from patterns.notifications()
 
 
-def _follow(
-    test: Test, ways: Ways, event: Event, delivered: set[tuple[str, str, str]]
-) -> Iterator[Notification | Rejected]:
+def _follow(test: Test, ways: Ways, event: Event, delivered: set[tuple[str, ...]]) -> Iterator[Notification | Rejected]:
     """Mediate and observe, unless that was done for this event and profile before."""
     way = ways.ways[test.way]
     seen = way.follow(event)
@@ -58,8 +57,10 @@ def _follow(
             yield _rejected(event, seen)
     elif test.profile is not None and way.subscriber is not None:
         found = Notification(way.subscriber, test.profile, seen)
-        if found.key not in delivered:
-            delivered.add(found.key)
+        # To operands of patterns, events of one identity and different times are different ones.
+        key = (*found.key, str(event.time)) if OPERAND in test.profile else found.key
+        if key not in delivered:
+            delivered.add(key)
             yield found
 
 

@@ -29,7 +29,7 @@ from comity.federation.model import CompositeSubscription, Federation, Subscript
 from comity.federation.new_profile import NewProfile
 from comity.federation.schema import ProfilesFile
 from comity.limits import limits
-from comity.pattern.clauses import PARAMETERS
+from comity.pattern.text.clauses import PARAMETERS
 
 if TYPE_CHECKING:
     from comity.match.cost import ProfileCost

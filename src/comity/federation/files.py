@@ -33,13 +33,13 @@ from comity.federation.schema import (
 )
 from comity.meaning.units import check_unit
 from comity.pattern.bound import BoundPattern
-from comity.pattern.clauses import build_composite
+from comity.pattern.text.clauses import build_composite
 from comity.pattern.tree import operands
 from comity.profile.files import is_composite_entry
 from comity.profile.profile import part_of
 
 _SUFFIXES = (".yaml", ".yml")
-_RESERVED = ("rejected", "dead-letters")
+_RESERVED = ("rejected", "dead-letters", "late")
 """Names that a domain may not have: folders of results are named after domains."""
 
 

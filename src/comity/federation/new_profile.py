@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from comity.document import parse_document, validate
 from comity.errors import Faults, Misuse
 from comity.federation.schema import ProfileFile, ProfilesFile
-from comity.pattern.clauses import PARAMETERS
-from comity.pattern.render import composite_clauses
+from comity.pattern.text.clauses import PARAMETERS
+from comity.pattern.text.render import composite_clauses
 from comity.profile.files import is_text_form, parse_profiles
 from comity.profile.profile import Profile
 

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from comity.errors import Misuse
 from comity.pattern.bound import BoundPattern
 from comity.pattern.horizon import horizons, is_bounded
 from comity.pattern.occurrence import Happening
@@ -161,3 +162,13 @@ def _is_unbounded(one: BoundPattern) -> bool:
         return not is_bounded(one.pattern)
     found = horizons(one.pattern)
     return any(found[name] is None for name in unlimited_operands(one.pattern))
+
+
+def check_bounded(patterns: Iterable[BoundPattern]) -> None:
+    """Refuse patterns whose state would grow as long as a stream runs."""
+    for pattern in unbounded(patterns):
+        raise Misuse(
+            f"the state of profile {pattern.name!r} grows without bound",
+            code="unbounded-pattern",
+            hint="give the pattern a time frame (`within 1 h`), or the profile a limit (`limit 1000`)",
+        )

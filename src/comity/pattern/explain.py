@@ -10,10 +10,10 @@ from comity.event.types import EVENT
 from comity.expression.render import render, render_path
 from comity.expression.tree import TRUE
 from comity.pattern.bound import BoundPattern
-from comity.pattern.durations import render_duration
 from comity.pattern.facts import GENERAL_REASONS, Kept, conditions, kept, key_texts, why_general, why_one_trace
 from comity.pattern.parameters import Consume
-from comity.pattern.render import render_pattern
+from comity.pattern.text.durations import render_duration
+from comity.pattern.text.render import render_pattern
 from comity.pattern.tree import (
     Absent,
     Both,

@@ -9,9 +9,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from comity.errors import Misuse
-from comity.pattern.bank import unbounded
-from comity.pattern.bound import BoundPattern
 from comity.pipeline.detect_buckets import BucketJob, HasPatterns, PatternWork, Times, detect_buckets
 from comity.pipeline.detect_extract import LATE, Extracted, staged_files, staged_lines
 from comity.pipeline.detect_state import FOLDER, PatternStates, Progress
@@ -88,16 +85,6 @@ def _touched(before: Progress, after: Progress, staged: Path, shared: HasPattern
 def late_lines(staged: Path) -> list[bytes]:
     """The events that came too late, each once: it may have done so for several operands."""
     return [line.encode() for line in sorted(set(staged_lines(str(staged), LATE)))]
-
-
-def check_bounded(patterns: Sequence[BoundPattern]) -> None:
-    """Refuse patterns whose state would grow as long as a stream runs."""
-    for pattern in unbounded(patterns):
-        raise Misuse(
-            f"the state of profile {pattern.name!r} grows without bound",
-            code="unbounded-pattern",
-            hint="give the pattern a time frame (`within 1 h`), or the profile a limit (`limit 1000`)",
-        )
 
 
 def _digest(bodies: Sequence[str]) -> str:

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
 from pyspark.core.broadcast import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 
+from comity.connect.notification import notification_line
 from comity.event.jsonlines import encode
 from comity.pattern.notification import report_event
-from comity.pattern.rows import Found
 from comity.pipeline.candidates import OperandColumns
 from comity.pipeline.detect_buckets import BucketJob, PatternWork, Times, detect_buckets, read_found
 from comity.pipeline.detect_extract import Extracted, stage, staged_files
@@ -70,19 +69,17 @@ class PlanPatterns:
         for found in read_found(files, [one.bound for one in self.plan.patterns]):
             if found.id not in told:
                 told.add(found.id)
-                yield subscribers[found.profile], found.profile, report_line(found)
+                yield (
+                    subscribers[found.profile],
+                    found.profile,
+                    notification_line(encode(report_event(found)), found.profile),
+                )
 
     def close(self) -> None:
         """Forget what the workers have."""
         if self._shared is not None:
             self._shared.destroy()
             self._shared = None
-
-
-def report_line(found: Found) -> bytes:
-    """The report as CloudEvents JSON, with the profile's name as an extension attribute."""
-    line = encode(report_event(found))
-    return b'%b,"profile":%b}' % (line[:-1], msgspec.json.encode(found.profile))
 
 
 def remove_staged(folder: Path) -> None:

@@ -23,12 +23,13 @@ from comity.connect.notification import first_code
 from comity.connect.staged import staged_results
 from comity.event.taxonomy import Taxonomy
 from comity.event.window import Window
+from comity.pattern.bank import check_bounded
 from comity.pattern.bound import BoundPattern
 from comity.pattern.occurrence import moment_text
 from comity.pattern.rows import Found
 from comity.pipeline.batches import FileBatches, lag_s
 from comity.pipeline.detect import PatternSession
-from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, check_bounded, late_lines
+from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lines
 from comity.pipeline.detect_buckets import read_found
 from comity.pipeline.detect_extract import REFUSED, Extracted, staged_lines
 from comity.plan.stages import Summary

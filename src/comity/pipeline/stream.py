@@ -33,9 +33,10 @@ from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
 from comity.limits import limits
+from comity.pattern.bank import check_bounded
 from comity.pipeline.batches import FileBatches, lag_s
 from comity.pipeline.deliver import deliver, observe_hits
-from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, check_bounded, late_lines
+from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lines
 from comity.pipeline.detect_extract import staged_figures
 from comity.pipeline.detect_federation import remove_staged
 from comity.pipeline.detect_state import Progress

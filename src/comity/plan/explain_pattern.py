@@ -8,7 +8,7 @@ from typing import Any
 
 from comity.expression.tree import FALSE
 from comity.pattern.explain import Node, PatternExplanation, explain_patterns, node_id, pattern_edges, quoted
-from comity.pattern.render import render_pattern
+from comity.pattern.text.render import render_pattern
 from comity.plan.asks import SourceAsk
 from comity.plan.pattern_asks import PatternAsk, Serving, pattern_asks, serving
 from comity.plan.stages import Plan, PlannedPattern

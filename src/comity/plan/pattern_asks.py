@@ -15,7 +15,7 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.explain import operator_of
 from comity.pattern.facts import joins_of
 from comity.pattern.parameters import ALL, Consume
-from comity.pattern.render import render_pattern
+from comity.pattern.text.render import render_pattern
 from comity.pattern.tree import Absent, Operand, Pattern, operands, parts, walk
 from comity.pattern.tree import Sequence as SequencePattern
 from comity.plan.asks import SourceAsk

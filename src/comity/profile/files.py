@@ -1,8 +1,8 @@
 """Files of profiles, in four forms.
 
 Text with one `name: filter` a line (`#` begins a comment). Behind such lines, or without them, text with blocks that
-begin with `profile NAME` (comity.pattern.text). RDL, in files that end in `.rdl` or begin with a rule
-(comity.pattern.rdl). And YAML: `profiles:` holds a mapping from names to filters, or to `{on: TYPE, where: FILTER,
+begin with `profile NAME` (comity.pattern.text.profiles). RDL, in files that end in `.rdl` or begin with a rule
+(comity.pattern.text.rdl). And YAML: `profiles:` holds a mapping from names to filters, or to `{on: TYPE, where: FILTER,
 domain: NAME}`, or, for a composite profile, to `{on: PATTERN, where: …, duplicates: …, consume: …, limit: …, ties: …,
 version: …}`.
 """
@@ -18,11 +18,11 @@ from typing import Any
 from comity.document import Document, did_you_mean, parse_document, read_text
 from comity.errors import ComityError, Faults, Misuse, Place
 from comity.expression.parse import Parsed, as_filter, parse_text
-from comity.pattern.clauses import PARAMETERS, build_composite
 from comity.pattern.composite import Composite
-from comity.pattern.rdl import is_rdl, scan_rdl
-from comity.pattern.text import scan_composites
-from comity.pattern.written import Written, check_name
+from comity.pattern.text.clauses import PARAMETERS, build_composite
+from comity.pattern.text.profiles import scan_composites
+from comity.pattern.text.rdl import is_rdl, scan_rdl
+from comity.pattern.text.written import Written, check_name
 from comity.profile.profile import Locate, Profile
 
 _YAML_SUFFIXES = (".yaml", ".yml")

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from comity.connect.folder import REJECTED
+from comity.connect.notification import notification_line
 from comity.connect.port import Message
 from comity.connect.published import published_batches, read_messages
-from comity.engine.folder import notification_line
 from comity.engine.run import Notification
-from comity.event.jsonlines import Rejected
+from comity.event.jsonlines import Rejected, encode
 
 Outcome = tuple[str, str]
 """For whom, and what, as JSON text."""
@@ -52,7 +52,7 @@ def rejected_in(out: Path) -> Iterator[Outcome]:
 
 def _outcome(one: Notification | Rejected) -> Outcome:
     if isinstance(one, Notification):
-        return one.subscriber, _text(json.loads(notification_line(one)))
+        return one.subscriber, _text(json.loads(notification_line(encode(one.event), one.profile)))
     return REJECTED, _text(_rejected(one.as_dict()))
 
 

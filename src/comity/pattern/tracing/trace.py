@@ -15,15 +15,15 @@ from comity.errors import Misuse
 from comity.event.event import Event
 from comity.limits import limits
 from comity.pattern import reference
-from comity.pattern.absences import Absence, AbsenceWatch, Outcome
 from comity.pattern.bound import BoundPattern
 from comity.pattern.choice import choose
-from comity.pattern.near_misses import NearMiss, near_misses, variants
 from comity.pattern.occurrence import Happening, Occurrence, Point, Report, Seen, report_id
 from comity.pattern.parameters import Duplicates
 from comity.pattern.reference import Candidates, Round
+from comity.pattern.tracing.absences import Absence, AbsenceWatch, Outcome
+from comity.pattern.tracing.near_misses import NearMiss, near_misses, variants
+from comity.pattern.tracing.verdicts import TracedEvent, event_of, traced
 from comity.pattern.tree import Either, Operand, Pattern, Silence, bound_parts
-from comity.pattern.verdicts import TracedEvent, event_of, traced
 
 
 @dataclass(frozen=True, slots=True)

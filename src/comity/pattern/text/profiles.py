@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from comity.errors import ComityError, Faults, Misuse, Place
-from comity.pattern.clauses import build_composite
 from comity.pattern.composite import Composite
-from comity.pattern.words import CLAUSES
-from comity.pattern.written import Spot, Written, check_name
+from comity.pattern.text.clauses import build_composite
+from comity.pattern.text.words import CLAUSES
+from comity.pattern.text.written import Spot, Written, check_name
 
 _WORDS = "|".join((*CLAUSES, *(word.upper() for word in CLAUSES)))
 # Texts end with their line here, so that a missing quote does not swallow the profiles behind it.

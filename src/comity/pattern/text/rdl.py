@@ -18,8 +18,8 @@ from comity.errors import ComityError, Faults, Misuse
 from comity.expression.parse import Parsed, error_at, shown_in
 from comity.limits import limits
 from comity.pattern.composite import Composite
-from comity.pattern.rdl_tree import Rule, RuleBuilder
-from comity.pattern.written import Spot, Written
+from comity.pattern.text.rdl_tree import Rule, RuleBuilder
+from comity.pattern.text.written import Spot, Written
 
 _TOKEN = re.compile(
     r"//[^\n]*|\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])(?P<word>rule|onEvent|where)(?!\w)(?:(?<=rule)[ \t]+\w+)?"

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from comity.pattern.absences import Absence
-from comity.pattern.near_misses import NearMiss
 from comity.pattern.occurrence import Occurrence, Seen, moment_text
-from comity.pattern.story import Words
-from comity.pattern.trace import Choice, Closed, Closing, KeyTrace, Trace
-from comity.pattern.verdicts import TracedEvent
+from comity.pattern.tracing.absences import Absence
+from comity.pattern.tracing.near_misses import NearMiss
+from comity.pattern.tracing.story import Words
+from comity.pattern.tracing.trace import Choice, Closed, Closing, KeyTrace, Trace
+from comity.pattern.tracing.verdicts import TracedEvent
 
 
 def trace_dict(trace: Trace) -> dict[str, Any]:
     """Everything that a trace holds.
 
     >>> from comity.pattern.bound import bind_pattern
-    >>> from comity.pattern.trace import trace
+    >>> from comity.pattern.tracing.trace import trace
     >>> from comity.pattern.tree import Operand
     >>> trace_dict(trace(bind_pattern("hot", Operand("h", "Heat")), []))["reports"]
     []

@@ -6,8 +6,9 @@ from comity.event.types import EVENT
 from comity.expression.render import render, render_path
 from comity.expression.tree import TRUE
 from comity.pattern.composite import Composite
-from comity.pattern.durations import render_duration
 from comity.pattern.parameters import ALL, Consume, Parameters
+from comity.pattern.text.durations import render_duration
+from comity.pattern.text.words import is_name, render_type
 from comity.pattern.tree import (
     Absent,
     Both,
@@ -19,7 +20,6 @@ from comity.pattern.tree import (
     Silence,
     Together,
 )
-from comity.pattern.words import is_name, render_type
 
 # How tightly a node binds; a part that binds less tightly than its place demands gets parentheses. What has a frame is
 # a group of its own.

@@ -9,14 +9,14 @@ from functools import cached_property
 
 from comity.expression.render import render
 from comity.expression.tree import TRUE, And, Attribute, IsType, attributes, substitute
-from comity.pattern.absences import Absence, Outcome
 from comity.pattern.composite import Composite
-from comity.pattern.near_misses import Miss, NearMiss
 from comity.pattern.occurrence import Occurrence, Report, Seen, moment_text
-from comity.pattern.render import render_composite
-from comity.pattern.trace import Closed, Closing, KeyTrace, Trace
+from comity.pattern.text.render import render_composite
+from comity.pattern.tracing.absences import Absence, Outcome
+from comity.pattern.tracing.near_misses import Miss, NearMiss
+from comity.pattern.tracing.trace import Closed, Closing, KeyTrace, Trace
+from comity.pattern.tracing.verdicts import TracedEvent
 from comity.pattern.tree import operands
-from comity.pattern.verdicts import TracedEvent
 
 _DAY = 86_400_000_000
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from comity.pattern.absences import Absence, Outcome
 from comity.pattern.occurrence import Occurrence, Report, Seen
-from comity.pattern.story import Words
-from comity.pattern.svg import Canvas, fitted, text_width, wrapped
-from comity.pattern.time_axis import TimeAxis
-from comity.pattern.timeline_layout import Block, Item, Lane, Rows
-from comity.pattern.timeline_marks import (
+from comity.pattern.tracing.absences import Absence, Outcome
+from comity.pattern.tracing.story import Words
+from comity.pattern.tracing.svg import Canvas, fitted, text_width, wrapped
+from comity.pattern.tracing.time_axis import TimeAxis
+from comity.pattern.tracing.timeline_layout import Block, Item, Lane, Rows
+from comity.pattern.tracing.timeline_marks import (
     ACCENT,
     INK,
     LINE,
@@ -36,9 +36,9 @@ from comity.pattern.timeline_marks import (
     draw_legend,
     draw_report,
 )
-from comity.pattern.trace import KeyTrace, Trace
+from comity.pattern.tracing.trace import KeyTrace, Trace
+from comity.pattern.tracing.verdicts import Reason, TracedEvent
 from comity.pattern.tree import Both, Operand, Sequence, bound_operands, operands
-from comity.pattern.verdicts import Reason, TracedEvent
 
 _WIDTHS = (960, 1280, 1760, 2400, 3200)
 _REPORT_ROW, _FAILED_ROW = 34, 31
@@ -50,7 +50,7 @@ def timeline(trace: Trace) -> str:
     """The picture as the text of an SVG file; as wide as it has to be.
 
     >>> from comity.pattern.bound import bind_pattern
-    >>> from comity.pattern.trace import trace
+    >>> from comity.pattern.tracing.trace import trace
     >>> timeline(trace(bind_pattern("hot", Operand("h", "Heat")), [])).startswith("<svg ")
     True
     """

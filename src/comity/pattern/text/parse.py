@@ -19,7 +19,8 @@ from comity.errors import Misuse
 from comity.event.types import EVENT
 from comity.expression.parse import error_at, shown_in
 from comity.limits import limits
-from comity.pattern.durations import read_duration
+from comity.pattern.text.durations import read_duration
+from comity.pattern.text.words import is_name, is_reserved
 from comity.pattern.tree import (
     Absent,
     Both,
@@ -31,7 +32,6 @@ from comity.pattern.tree import (
     Silence,
     Together,
 )
-from comity.pattern.words import is_name, is_reserved
 
 MOST_POSITION = 1_000_000
 """The greatest position that can be asked for."""

@@ -12,9 +12,9 @@ from comity.expression.parse import Parsed, as_filter, error_at, parse_text
 from comity.expression.tree import Attribute
 from comity.pattern.composite import Composite
 from comity.pattern.parameters import ALL, COLLECT, FIRST, LAST, Consume, Duplicates, Parameters
-from comity.pattern.parse import parse_pattern
+from comity.pattern.text.parse import parse_pattern
+from comity.pattern.text.words import is_reserved
 from comity.pattern.tree import Pattern, bound_operands
-from comity.pattern.words import is_reserved
 
 MOST = 1_000_000_000
 """The greatest limit, version, and position among duplicates."""

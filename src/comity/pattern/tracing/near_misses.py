@@ -8,14 +8,14 @@ from enum import StrEnum
 
 from comity.expression.clauses import explain_clause
 from comity.expression.tree import TRUE
-from comity.pattern.absences import bound_walk, identity
 from comity.pattern.bound import BoundPattern, Join
-from comity.pattern.durations import render_duration
 from comity.pattern.occurrence import Bindings, Occurrence
 from comity.pattern.parameters import Consume
 from comity.pattern.reference import Round, World, arranged, in_the_way, occurrences
+from comity.pattern.text.durations import render_duration
+from comity.pattern.tracing.absences import bound_walk, identity
+from comity.pattern.tracing.verdicts import clause_text
 from comity.pattern.tree import Absent, Both, Either, Pattern, Selection, Sequence, Silence, Together, operands
-from comity.pattern.verdicts import clause_text
 
 _NO_BOUND = 2**62
 

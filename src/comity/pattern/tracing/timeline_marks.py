@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from comity.pattern.absences import Outcome
-from comity.pattern.svg import Canvas, text_width
+from comity.pattern.tracing.absences import Outcome
+from comity.pattern.tracing.svg import Canvas, text_width
 
 INK, SOFT, PALE, LINE = "#1e293b", "#64748b", "#94a3b8", "#e2e8f0"
 PANEL, PAPER = "#f8fafc", "#ffffff"

@@ -1,0 +1,1 @@
+"""Composite profiles as text: in Comity's own form, and in RDL."""
