@@ -304,7 +304,7 @@ PARTS: dict[Path, dict[str, Callable[[], str]]] = {
         "functions": functions_part,
         "constraints": constraints_part,
     },
-    REFERENCE / "patterns.md": {"grammar": partial(grammar_part, "pattern")},
+    REFERENCE / "patterns.md": {"grammar": partial(grammar_part, "pattern/text")},
 }
 
 
