@@ -19,7 +19,7 @@ from comity.pipeline.detect_stream import DetectStream
 from comity.pipeline.session import spark_session, stop_session
 
 from comity_detect import NAMESPACE, TAXONOMY, Run, bound, texts_of, write_lines  # isort: skip
-from workload_detect import Events, brute_force_pairs, draw_events  # isort: skip
+from workload_detect import TYPES, Events, brute_force_pairs, draw_events  # isort: skip
 
 FILES = 20
 
@@ -54,6 +54,10 @@ def _batch(spark: SparkSession, files: list[str], events: Events) -> Run:
 def _stream(spark: SparkSession, home: Path, events: Events) -> Run:
     """All batches but the first, which loads everything; a last event far ahead completes what waits."""
     patterns = bound(texts_of("pair", events))
+    ahead = draw_events(1, 1)  # an event of another type, long after the others
+    object.__setattr__(ahead, "times_ms", events.times_ms[-1:] + 10 * events.window_ms())
+    object.__setattr__(ahead, "types", np.array([TYPES - 1], np.int8))
+    write_lines(ahead, home / "ahead", 1)[0].rename(home / "lines" / "ahead.jsonl")
     done: list[tuple[float, int, int]] = []
     out = home / "out"
     stream = DetectStream(
@@ -64,10 +68,11 @@ def _stream(spark: SparkSession, home: Path, events: Events) -> Run:
         lambda number, summary: done.append((perf_counter(), summary.records, sum(summary.delivered.values()))),
     )
     try:
-        query = stream.start(spark, [home / "lines"], trigger_s=0, until_empty=True, files_per_batch=2)
+        query = stream.start(spark, [home / "lines"], trigger_s=0, until_empty=True, files_per_batch=4)
         query.awaitTermination()
     finally:
         stream.close()
+    # The last batch is the one event that completes the time of the others.
     seconds = done[-1][0] - done[0][0]
     records = sum(count for _, count, _ in done[1:])
     return Run(records, seconds, seconds, sum(count for _, _, count in done))
