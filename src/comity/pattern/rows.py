@@ -51,6 +51,9 @@ Decode = Callable[[str], Happening]
 """From the JSON of an event to the event."""
 
 
+_encoder = msgspec.json.Encoder()
+
+
 def no_candidates() -> pa.Table:
     """A table of candidates without rows."""
     return CANDIDATES.empty_table()
@@ -77,8 +80,7 @@ class LineEvent:
         return self._decoded.get(path)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """A report, ready to be written."""
 
     profile: str
@@ -92,7 +94,7 @@ class Found:
 
     def as_json(self) -> bytes:
         """The report as a line."""
-        return msgspec.json.encode(
+        return _encoder.encode(
             {
                 "profile": self.profile,
                 "id": self.id,

@@ -17,7 +17,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from comity.connect.delivered import Delivered
 from comity.connect.folder import REJECTED
 from comity.connect.notification import first_code
 from comity.connect.staged import staged_results
@@ -25,7 +24,6 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.window import Window
 from comity.pattern.bank import check_bounded
 from comity.pattern.bound import BoundPattern
-from comity.pattern.occurrence import moment_text
 from comity.pattern.rows import Found
 from comity.pipeline.batches import FileBatches, lag_s
 from comity.pipeline.detect import PatternSession
@@ -52,7 +50,6 @@ class DetectStream:
     buckets: int | None = None
     compiled: bool = True
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    _delivered: Delivered | None = field(default=None, init=False)
     _files: FileBatches | None = field(default=None, init=False)
     _session: PatternSession | None = field(default=None, init=False)
 
@@ -108,9 +105,6 @@ class DetectStream:
         if self._files is not None:
             self._files.close()
             self._files = None
-        if self._delivered is not None:
-            self._delivered.close()
-            self._delivered = None
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -124,35 +118,24 @@ class DetectStream:
         return self._session
 
     @property
-    def delivered(self) -> Delivered:
-        """What was reported."""
-        if self._delivered is None:
-            self.out.mkdir(parents=True, exist_ok=True)
-            self._delivered = Delivered(self.out)
-        return self._delivered
-
-    @property
     def _batches(self) -> PatternBatches:
         return PatternBatches(self.out, self.lateness_us, self.start_us, self.buckets, self.compiled)
 
     def _publish(self, number: int, seen: Extracted, staged: Path, found: Iterator[Found]) -> Summary:
-        """Publish what no earlier batch reported."""
+        """Publish what the batch reports, in the place of an earlier attempt: no other batch reports the same."""
         delivered: Counter[str] = Counter()
         codes: Counter[str] = Counter()
         folders = (REPORTS_FOLDER, REJECTED, LATE_FOLDER)
-        with self.delivered.batch(number), staged_results(self.out, folders, batch=number) as results:
+        with staged_results(self.out, folders, batch=number) as results:
             for report in found:
-                if self.delivered.is_new(report.id, moment_text(report.end)[:10], number):
-                    delivered[report.profile] += 1
-                    results.put(REPORTS_FOLDER, report.as_json())
+                delivered[report.profile] += 1
+                results.put(REPORTS_FOLDER, report.as_json())
             for line in staged_lines(str(staged), REFUSED):
                 codes[first_code(line.encode())] += 1
                 results.put(REJECTED, line.encode())
             late = late_lines(staged)
             for event in late:
                 results.put(LATE_FOLDER, event)
-            oldest = Window.around(self.clock()).earliest
-            self.delivered.forget_before(oldest.date().isoformat())
         return Summary(
             seen.events + seen.rejected,
             seen.rejected,
