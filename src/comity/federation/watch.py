@@ -9,6 +9,7 @@ from pathlib import Path
 from comity.errors import ComityError
 from comity.federation.files import federation_files, load
 from comity.federation.model import Federation
+from comity.pattern.bank import check_bounded
 
 Signature = tuple[tuple[str, int, int, int, int], ...]
 
@@ -17,7 +18,8 @@ Signature = tuple[tuple[str, int, int, int, int], ...]
 class WatchedFederation:
     """The federation of a folder, read anew when one of its files changed.
 
-    A change that cannot be read is reported to `on_fault`, and the last good state stays in force.
+    A change that cannot be read, or not be run for ever, is reported to `on_fault`, and the last good state stays in
+    force.
     """
 
     folder: Path
@@ -29,14 +31,19 @@ class WatchedFederation:
         """The federation as its files say now."""
         signature = self._look()
         if self._federation is None:
-            self._federation, self._signature = load(self.folder), signature
+            self._federation, self._signature = self._load(), signature
         elif signature != self._signature:
             self._signature = signature
             try:
-                self._federation = load(self.folder)
+                self._federation = self._load()
             except ComityError as error:
                 self.on_fault(error)
         return self._federation
+
+    def _load(self) -> Federation:
+        found = load(self.folder)
+        check_bounded(one.bound for one in found.composites.values())
+        return found
 
     def _look(self) -> Signature:
         return tuple(_mark(path) for path in federation_files(self.folder))

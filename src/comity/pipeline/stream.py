@@ -33,7 +33,6 @@ from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
 from comity.limits import limits
-from comity.pattern.bank import check_bounded
 from comity.pipeline.batches import FileBatches, lag_s
 from comity.pipeline.deliver import deliver, observe_hits
 from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lines
@@ -76,7 +75,6 @@ class StreamRun:
 
         Files in `landed` folders are ours: they are removed when they are done with.
         """
-        check_bounded([one.bound for one in self._current(spark).plan.patterns])
         self._batches = FileBatches(self.out, self.take_batch, lambda: self.delivered.last_batch)
         return self._batches.start(
             spark,
