@@ -106,3 +106,36 @@ def _short(report: Mapping[str, Any], names: Sequence[str]) -> str:
 def _second(moment: str) -> str:
     passed = microseconds(datetime.fromisoformat(moment)) - microseconds(START)
     return f"{passed / 1_000_000:g}"
+
+
+RULES = """\
+rule rule1
+onEvent HeatEvent h1;
+
+rule rule2
+onEvent StockExchangeEvent s1;
+
+rule rule3
+onEvent HeatEvent h1;
+where h1.value > 25;
+
+rule rule4
+onEvent HeatEvent h1;
+where (h1.value > 25 and
+                       h1.value < 37);
+
+rule rule5
+onEvent Temperature t1,
+           Humidity h1
+where (t1.value < 27 and
+       h1.value < 70)
+
+rule rule6
+onEvent HeatEvent h1, HeatEvent h2,
+           LightEvent l1;
+where
+  (h1.value > h2.value + 5)
+  and (h1.time > h2.time+5000)
+  and l1.lightvalue > 3000);
+"""
+"""The six rules of RUBCES, as they are printed."""

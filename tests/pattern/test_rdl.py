@@ -1,43 +1,13 @@
 """RDL: the six rules of the paper as they are printed, what its grammar allows, and what is refused."""
 
 import pytest
+from tests.pattern.letters import RULES
 
 from comity.errors import Faults, Misuse
 from comity.expression.parse import parse
 from comity.pattern.text.rdl import is_rdl, parse_rdl, scan_rdl
 from comity.pattern.text.render import render_composite
 from comity.pattern.tree import Both, Operand
-
-PRINTED = """\
-rule rule1
-onEvent HeatEvent h1;
-
-rule rule2
-onEvent StockExchangeEvent s1;
-
-rule rule3
-onEvent HeatEvent h1;
-where h1.value > 25;
-
-rule rule4
-onEvent HeatEvent h1;
-where (h1.value > 25 and
-                       h1.value < 37);
-
-rule rule5
-onEvent Temperature t1,
-           Humidity h1
-where (t1.value < 27 and
-       h1.value < 70)
-
-rule rule6
-onEvent HeatEvent h1, HeatEvent h2,
-           LightEvent l1;
-where
-  (h1.value > h2.value + 5)
-  and (h1.time > h2.time+5000)
-  and l1.lightvalue > 3000);
-"""
 
 
 def _one(text):
@@ -51,7 +21,7 @@ def _where(condition, events="A a, B b"):
 
 def test_the_six_rules_of_the_paper():
     h1, h2 = Operand("h1", "HeatEvent"), Operand("h2", "HeatEvent")
-    rules = parse_rdl(PRINTED)
+    rules = parse_rdl(RULES)
     assert [(name, rule.pattern, rule.where.tree) for name, rule in rules] == [
         ("rule1", h1, parse("true")),
         ("rule2", Operand("s1", "StockExchangeEvent"), parse("true")),
@@ -136,7 +106,7 @@ def test_the_class_event_is_every_type():
 
 
 def test_rules_render_as_profiles():
-    assert [render_composite(*rule) for rule in parse_rdl(PRINTED)][4] == (
+    assert [render_composite(*rule) for rule in parse_rdl(RULES)][4] == (
         "profile rule5\non Temperature t1 & Humidity h1\nwhere t1.value < 27 and h1.value < 70"
     )
 

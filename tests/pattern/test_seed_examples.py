@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.pattern.letters import START, WORKED, every_way, profile, trace
+from tests.pattern.letters import RULES, START, WORKED, every_way, profile, trace
 
 from comity.cli.main import run
 from comity.event.event import Event
@@ -204,38 +204,6 @@ def test_worked_table(detect: Detect, mode: str, consume: str) -> None:
 
 
 # Rules of RUBCES
-
-RULES = """\
-rule rule1
-onEvent HeatEvent h1;
-
-rule rule2
-onEvent StockExchangeEvent s1;
-
-rule rule3
-onEvent HeatEvent h1;
-where h1.value > 25;
-
-rule rule4
-onEvent HeatEvent h1;
-where (h1.value > 25 and
-                       h1.value < 37);
-
-rule rule5
-onEvent Temperature t1,
-           Humidity h1
-where (t1.value < 27 and
-       h1.value < 70)
-
-rule rule6
-onEvent HeatEvent h1, HeatEvent h2,
-           LightEvent l1;
-where
-  (h1.value > h2.value + 5)
-  and (h1.time > h2.time+5000)
-  and l1.lightvalue > 3000);
-"""
-"""As they are printed."""
 
 
 def happened(id: str, type: str, second: float, **data: float) -> Event:

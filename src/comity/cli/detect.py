@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,11 +119,12 @@ def detect(
         refuse_overwriting(output, profiles, events)
     taxonomy = read_types(types) if types else None
     patterns = read_patterns(profiles, taxonomy)
-    period = _micros("--from", begin), _micros("--until", until)
+    period = _micros(begin), _micros(until)
     session = context.ensure_object(Session)
     if stream:
         _check_bounded(patterns)
     if stream and engine is Engine.SPARK:
+        _refuse({"--until": until, "--count": count, "--rejected": rejected, "--clock": clock})
         request = DetectRequest(
             profiles,
             events,
@@ -170,7 +171,15 @@ def _check_bounded(patterns: Sequence[BoundPattern]) -> None:
     check_bounded(patterns)
 
 
-def _micros(option: str, text: str | None) -> int | None:
+def _refuse(given: Mapping[str, object]) -> None:
+    """Refuse options that say nothing to a stream on Spark, rather than pass over them."""
+    for option, value in given.items():
+        if value:
+            hint = "its reports, rejected records and late events are in the folder that --out names"
+            raise Misuse(f"a stream on Spark has no {option}", code="bad-usage", hint=hint)
+
+
+def _micros(text: str | None) -> int | None:
     from comity.pattern.occurrence import microseconds
     from comity.plan.period import read_instant
 

@@ -103,6 +103,7 @@ class Detection:
             return
         if stream.done is not None and _micros(event) <= stream.done:
             self.late += 1
+            self.events -= 1  # it is counted with the rejected records
             fault = Fault("event.time", str(event.time), "it came when this time was complete already", "late")
             self.on_rejected(Rejected(None, None, encode(event).decode(), (fault,)))
         else:
