@@ -6,17 +6,18 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
-from comity.cli.detect_stream import DetectRequest, run_detect_stream
+from comity.cli.counts import print_counts
+from comity.cli.detect_request import DetectRequest
+from comity.cli.detect_stream import run_detect_stream
 from comity.cli.match import Engine
-from comity.cli.output import console, refuse_overwriting, result_stream, write_json
+from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import RejectedRecords
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
 from comity.cli.spark import SparkConfigOption, read_spark_config, spark_progress, start_spark
@@ -118,57 +119,54 @@ def detect(
     for output in (out, rejected):
         refuse_overwriting(output, profiles, events)
     taxonomy = read_types(types) if types else None
-    patterns = read_patterns(profiles, taxonomy)
-    period = _micros(begin), _micros(until)
-    session = context.ensure_object(Session)
-    if stream:
-        _check_bounded(patterns)
+    request = DetectRequest(
+        profiles,
+        _patterns(profiles, taxonomy, stream=stream),
+        events,
+        taxonomy,
+        _micros(begin),
+        _micros(until),
+        _lateness(lateness) if stream else None,
+        clock,
+        out,
+        master,
+        read_spark_config(spark_config),
+        format,
+        context.ensure_object(Session),
+    )
     if stream and engine is Engine.SPARK:
         _refuse({"--until": until, "--count": count, "--rejected": rejected, "--clock": clock})
-        request = DetectRequest(
-            profiles,
-            events,
-            out,
-            taxonomy,
-            period[0],
-            _lateness(lateness),
-            master,
-            read_spark_config(spark_config),
-            format,
-            session,
-        )
         run_detect_stream(request, StreamPace(trigger, until_empty, files_per_batch))
-        return
+    else:
+        _run(request, engine, rejected, count=count)
+
+
+def _run(request: DetectRequest, engine: Engine, rejected: Path | None, *, count: bool) -> None:
+    """Print the reports, and what there was beside them."""
     with ExitStack() as stack:
-        sink = None if count and out is None else stack.enter_context(result_stream(out))
+        sink = None if count and request.out is None else stack.enter_context(result_stream(request.out))
         refused = stack.enter_context(RejectedRecords.into(rejected))
         reports: Reports
-        if engine is Engine.SPARK:
-            spark = _Spark(session, master, read_spark_config(spark_config), format)
-            reports = _SparkReports(patterns, events, taxonomy, period, refused, spark)
-        else:
-            late = _lateness(lateness) if stream else None
-            reports = _LocalReports(patterns, events, taxonomy, period, refused, late, clock)
-        counts = _write(reports.found(), sink, flush=stream)
-    refused.report(reports.events, format)
+        reports = _SparkReports(request, refused) if engine is Engine.SPARK else _LocalReports(request, refused)
+        counts = _write(reports.found(), sink, flush=request.lateness_us is not None)
+    refused.report(reports.events, request.format)
     if reports.late:
         came = "1 event" if reports.late == 1 else f"{reports.late:,} events"
         console(stderr=True).print(f"{came} came too late, see --lateness", style="yellow")
     if count:
-        _print_counts(counts, [one.name for one in patterns], reports, refused.count, format)
+        figures = {"events": reports.events, "late": reports.late, "rejected": refused.count}
+        print_counts(counts, [one.name for one in request.patterns], figures, request.format)
 
 
-def read_patterns(path: Path, taxonomy: Taxonomy | None) -> list[BoundPattern]:
-    """The composite profiles of a file, bound; raises `Faults` with all that is wrong."""
+def _patterns(path: Path, taxonomy: Taxonomy | None, *, stream: bool) -> list[BoundPattern]:
+    """The composite profiles of a file, bound; of a stream, such as can run for ever."""
+    from comity.pattern.bank import check_bounded
     from comity.profile.patterns import read_bound_patterns
 
-    return read_bound_patterns(path, taxonomy)
-
-
-def _check_bounded(patterns: Sequence[BoundPattern]) -> None:
-    from comity.pattern.bank import check_bounded
-
-    check_bounded(patterns)
+    found = read_bound_patterns(path, taxonomy)
+    if stream:
+        check_bounded(found)
+    return found
 
 
 def _refuse(given: Mapping[str, object]) -> None:
@@ -198,28 +196,17 @@ def _lateness(text: str) -> int:
 class _LocalReports:
     """Detection in this process."""
 
-    def __init__(
-        self,
-        patterns: Sequence[BoundPattern],
-        events: str,
-        taxonomy: Taxonomy | None,
-        period: tuple[int | None, int | None],
-        refused: RejectedRecords,
-        lateness_us: int | None,
-        clock: bool,
-    ) -> None:
+    def __init__(self, request: DetectRequest, refused: RejectedRecords) -> None:
         from comity.engine.detect import Detection
-        from comity.event.files import read_events
 
+        self._request = request
         self._detection = Detection(
-            patterns,
-            taxonomy,
+            request.patterns,
+            request.taxonomy,
             lambda record: refused.add(record.as_dict()),
-            *period,
+            request.start_us,
+            request.until_us,
         )
-        self._records = read_events(events, taxonomy, require_time=True)
-        self._lateness_us, self._clock = lateness_us, clock
-        self._source, self._taxonomy = events, taxonomy
 
     @property
     def events(self) -> int:
@@ -230,19 +217,24 @@ class _LocalReports:
         return self._detection.late
 
     def found(self) -> Iterator[Found]:
-        if self._lateness_us is None:
-            return self._over_stored()
-        clock = _clock_us if self._clock else None
-        return self._detection.over_stream(as_they_come(self._records), self._lateness_us, clock)
+        from comity.event.files import read_events
 
-    def _over_stored(self) -> Iterator[Found]:
+        request = self._request
+        records = read_events(request.events, request.taxonomy, require_time=True)
+        if request.lateness_us is not None:
+            clock = _clock_us if request.clock else None
+            return self._detection.over_stream(as_they_come(records), request.lateness_us, clock)
+        return self._scanned() or self._detection.over_stored(records)
+
+    def _scanned(self) -> Iterator[Found] | None:
+        """The reports over files that are better scanned; None when these are not such."""
         from comity.engine.detect_files import ScannedDetection, can_scan
         from comity.event.files import event_files
 
-        files = [] if self._source == "-" else event_files(Path(self._source))
-        if self._taxonomy is not None and files and can_scan(files):
-            return ScannedDetection(self._detection, self._taxonomy).over_files(files)
-        return self._detection.over_stored(self._records)
+        files = [] if self._request.events == "-" else event_files(Path(self._request.events))
+        if self._request.taxonomy is None or not files or not can_scan(files):
+            return None
+        return ScannedDetection(self._detection, self._request.taxonomy).over_files(files)
 
 
 def _clock_us() -> int:
@@ -278,39 +270,27 @@ def as_they_come(items: Iterable[T]) -> Iterator[T | None]:
         yield item
 
 
-@dataclass(frozen=True, slots=True)
-class _Spark:
-    """How Spark is started."""
-
-    session: Session
-    master: str | None
-    config: dict[str, str]
-    format: Format
-
-
 class _SparkReports:
     """Detection on Spark."""
 
-    def __init__(
-        self,
-        patterns: Sequence[BoundPattern],
-        events: str,
-        taxonomy: Taxonomy | None,
-        period: tuple[int | None, int | None],
-        refused: RejectedRecords,
-        how: _Spark,
-    ) -> None:
+    def __init__(self, request: DetectRequest, refused: RejectedRecords) -> None:
         from comity.event.files import event_files
         from comity.pipeline.detect import detect_on_spark
 
-        if events == "-":
+        if request.events == "-":
             hint = "put the events into a file, or use --engine local"
             raise Misuse("Spark does not read standard input", code="no-standard-input", hint=hint)
-        self._files = [str(path.resolve()) for path in event_files(Path(events))]
-        self._spark = start_spark(how.session, how.master, files=self._files, config=how.config)
-        start, until = period
-        self._reports = detect_on_spark(patterns, self._files, taxonomy, self._spark, until=until, start=start)
-        self._refused, self._format = refused, how.format
+        self._files = [str(path.resolve()) for path in event_files(Path(request.events))]
+        self._spark = start_spark(request.session, request.master, files=self._files, config=request.spark_config)
+        self._reports = detect_on_spark(
+            request.patterns,
+            self._files,
+            request.taxonomy,
+            self._spark,
+            until=request.until_us,
+            start=request.start_us,
+        )
+        self._refused, self._format = refused, request.format
 
     @property
     def events(self) -> int:
@@ -338,17 +318,3 @@ def _write(found: Iterable[Found], sink: IO[bytes] | None, *, flush: bool) -> Co
             if flush:
                 sink.flush()
     return counts
-
-
-def _print_counts(counts: Counter[str], names: list[str], reports: Reports, rejected: int, format: Format) -> None:
-    total = counts.total()
-    if format is Format.JSON:
-        profiles = {name: counts[name] for name in names}
-        figures = {"events": reports.events, "late": reports.late, "rejected": rejected}
-        write_json({"total": total, "profiles": profiles, **figures})
-        return
-    out = console()
-    width = max(map(len, [*names, "total"]))
-    for name in names:
-        out.print(f"{name:<{width}}  {counts[name]:>12,}")
-    out.print(f"{'total':<{width}}  {total:>12,}", style="bold")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from comity.cli.detect_request import DetectRequest
 from comity.cli.failure import show
 from comity.cli.output import console, write_json
 from comity.cli.progress import StreamLine
-from comity.cli.session import Format, Session
+from comity.cli.session import Format
 from comity.cli.spark import start_spark
 from comity.cli.stream import StreamPace
 from comity.errors import ComityError, Misuse, Place
@@ -56,22 +56,6 @@ def _unreadable(error: OSError, path: Path) -> Misuse:
     return Misuse(error.strerror or str(error), code="unreadable-file", place=Place(str(path)))
 
 
-@dataclass(frozen=True, slots=True)
-class DetectRequest:
-    """What a stream of patterns is asked for."""
-
-    profiles: Path
-    events: str
-    out: Path | None
-    taxonomy: Taxonomy | None
-    start_us: int | None
-    lateness_us: int
-    master: str | None
-    spark_config: Mapping[str, str]
-    format: Format
-    session: Session
-
-
 def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
     """Detect until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     if request.out is None:
@@ -88,7 +72,7 @@ def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
         stream = DetectStream(
             watched.current,
             request.out.resolve(),
-            request.lateness_us,
+            request.lateness_us or 0,
             request.taxonomy,
             figures.take,
             request.start_us,

@@ -13,7 +13,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from comity.cli.output import console, refuse_overwriting, result_stream, write_json
+from comity.cli.counts import print_counts
+from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import RejectedRecords
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
 from comity.cli.spark import start_spark
@@ -95,7 +96,8 @@ def match(
             refused.add(record)
     refused.report(matches.events, format)
     if count:
-        _print_counts(counts, [one.name for one in found], matches.events, refused.count, format)
+        figures = {"events": matches.events, "rejected": refused.count}
+        print_counts(counts, [one.name for one in found], figures, format)
 
 
 def _read(profiles: Path, types: Path | None) -> tuple[list[Profile], Taxonomy | None]:
@@ -171,16 +173,3 @@ def _with_progress(matches: Matches, *, quiet: bool) -> Iterator[tuple[str, str]
             if time.monotonic() >= due:
                 due = time.monotonic() + _PROGRESS_EVERY_S
                 status.update(f"{matches.events:,} events, {number:,} matches")
-
-
-def _print_counts(counts: Counter[str], names: list[str], events: int, rejected: int, format: Format) -> None:
-    total = counts.total()
-    if format is Format.JSON:
-        profiles = {name: counts[name] for name in names}
-        write_json({"total": total, "profiles": profiles, "events": events, "rejected": rejected})
-        return
-    out = console()
-    width = max(map(len, [*names, "total"]))
-    for name in names:
-        out.print(f"{name:<{width}}  {counts[name]:>12,}")
-    out.print(f"{'total':<{width}}  {total:>12,}", style="bold")
