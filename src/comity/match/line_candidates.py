@@ -39,16 +39,12 @@ class LineCandidates:
             self._see(batch)
             if not self._matcher(type).asks:
                 continue
-            own = lines.take(pa.array(rows)) if self._needs_lines else None
+            own = lines.take(pa.array(rows)) if self.bank.needs_lines else None
             table = self._matcher(type).candidates(batch, own)
             found.append(table if until is None else table.filter(pc.less_equal(table.column("time"), until)))
         for number in scanned.doubtful.tolist():
             take_one(number)
         return pa.concat_tables([*found, self.singly.table()])
-
-    @property
-    def _needs_lines(self) -> bool:
-        return any(one.needs_line(name) for one in self.bank.patterns for name in one.operand_names)
 
     def _see(self, batch: pa.RecordBatch) -> None:
         self.events += batch.num_rows

@@ -79,6 +79,11 @@ class Bank:
         return Sharing.of(self.patterns, self.leaders)
 
     @cached_property
+    def needs_lines(self) -> bool:
+        """Whether conditions between operands read the JSON of events."""
+        return any(one.needs_line(name) for one in self.patterns for name in one.operand_names)
+
+    @cached_property
     def flat(self) -> FlatBank | None:
         """What is detected by compiled code, if anything is."""
         if not self.compiled:

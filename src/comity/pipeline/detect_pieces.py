@@ -187,13 +187,11 @@ class _PieceReader:
         return earliest if self.work.late_before is None else max(earliest, self.work.late_before), latest
 
     def _rows(self) -> None:
-        # Conditions between operands read the JSON of events, which rows do not have.
-        needs_lines = any(one.needs_line(name) for one in self.bank.patterns for name in one.operand_names)
         matchers = {one.qualified_name: OperandMatcher(self.bank, one) for one in self.types}
         reader = RowReader(self.types, *self._range(), lambda one: matchers[one.qualified_name].asks)
         with parquet.ParquetFile(self.piece.file) as file:
             for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=range(self.piece.begin, self.piece.end)):
-                if needs_lines:
+                if self.bank.needs_lines:  # which rows do not have
                     self._decode_rows(batch)
                 else:
                     self._take_rows(batch, reader.read(batch), matchers)
