@@ -31,7 +31,6 @@ from workload_pipeline import write_events, write_federation
 
 from comity.event.window import Window
 from comity.federation import load
-from comity.pipeline.deliver import deliver
 from comity.pipeline.read import Inputs
 from comity.pipeline.rows import RowTable
 from comity.pipeline.run import PreparedPlan, Tables, run_on_spark
@@ -204,7 +203,7 @@ def _shares(spark: SparkSession, form: str, files: list[str], plan: Plan) -> dic
         steps["read rows"] = rows
         steps["check"] = rows.filter(RowTable(rows, prepared.work, window, facts).vouched)
         steps["match"] = prepared.hits(tables, window)
-    steps["mediate, observe, make lines"] = deliver(prepared.hits(tables, window), prepared.outcome)
+    steps["mediate, observe, make lines"] = prepared.deliver(prepared.hits(tables, window))
     seconds: dict[str, float] = {}
     for name, table in steps.items():
         seconds[name] = min(_noop(table) for _ in range(2))

@@ -75,7 +75,7 @@ def outcome_of_hit(ways: Ways) -> Column:
     return outcome
 
 
-def deliver(hits: DataFrame, outcome: Column) -> DataFrame:
+def deliver(hits: DataFrame, outcome: Column, *, has_patterns: bool) -> DataFrame:
     """A row for each notification and each rejected record: `to`, `profile`, `key`, `day`, `line`; each once.
 
     Of what operands of patterns want there are only those events that cannot be mapped.
@@ -87,7 +87,9 @@ def deliver(hits: DataFrame, outcome: Column) -> DataFrame:
     done = rows.select(outcome.alias("outcome"), profile.alias("profile"), key.alias("key"), "time")
     to = F.col("outcome.to")
     is_told = F.col("profile").isNotNull() & (to != REJECTED)
-    told = done.filter(~F.coalesce(is_told & F.col("profile").contains(OPERAND), F.lit(False))).select(
+    if has_patterns:  # without them the question would only make Spark work out every outcome once more
+        done = done.filter(~F.coalesce(is_told & F.col("profile").contains(OPERAND), F.lit(False)))
+    told = done.select(
         to.alias("to"),
         F.when(is_told, F.col("profile")).alias("profile"),
         # Notifications are told apart by profile and event; rejected records are all kept. (A number and no random

@@ -143,6 +143,10 @@ class PreparedPlan:
             found += [time for time in ends if time is not None]
         return found
 
+    def deliver(self, hits: DataFrame) -> DataFrame:
+        """What becomes of hits: a row for each notification and each rejected record."""
+        return deliver(hits, self.outcome, has_patterns=bool(self.plan.patterns))
+
     def _hits_of_rows(self, rows: DataFrame, facts: Facts, window: Window) -> DataFrame:
         table = RowTable(rows, self.work, window, facts)
         if choose_matching(self.plan, of_lines=False).how is How.KERNEL:
@@ -209,7 +213,7 @@ class PreparedPlan:
         read, done = Observation("read"), Observation("done")
         profiles = () if self._has_many_profiles else self.plan.profiles
         counts = [_count(F.col("profile") == name).alias(f"profile {name}") for name in profiles]
-        fresh = deliver(observe_hits(hits, read), self.outcome)
+        fresh = self.deliver(observe_hits(hits, read))
         if before is not None:
             fresh = fresh.join(before.select("key"), "key", "left_anti")
         fresh = fresh.observe(done, _count(F.col("to") == REJECTED).alias("rejected"), *counts)

@@ -34,7 +34,7 @@ from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
 from comity.limits import limits
 from comity.pipeline.batches import FileBatches, lag_s
-from comity.pipeline.deliver import deliver, observe_hits
+from comity.pipeline.deliver import observe_hits
 from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lines
 from comity.pipeline.detect_extract import staged_figures
 from comity.pipeline.detect_federation import remove_staged
@@ -218,7 +218,7 @@ def _write_outcomes(
 ) -> dict[str, Any]:
     """Write `to` and `line`, each notification once; gives what was counted on the way."""
     seen = Observation()
-    fresh = deliver(observe_hits(hits, seen, late_before), prepared.outcome)
+    fresh = prepared.deliver(observe_hits(hits, seen, late_before))
     fresh.select("to", "line").write.mode(mode).parquet(str(staging))
     return dict(seen.get)
 
