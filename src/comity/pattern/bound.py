@@ -94,16 +94,24 @@ class BoundPattern:
         return LAST_TIE if self.parameters.ties else 0
 
     @cached_property
-    def needed(self) -> dict[str, frozenset[tuple[str, ...]]]:
-        """By operand: the attributes that conditions between operands, the key and the tie-break read."""
+    def compared(self) -> dict[str, frozenset[tuple[str, ...]]]:
+        """By operand: the attributes that conditions between operands read. The key and the tie-break are not among
+        them: in these, events of one trace that are in the same place do not differ.
+        """
         found: dict[str, set[tuple[str, ...]]] = {operand.name: set() for operand in operands(self.pattern)}
         for join in (one for own in (*self.joins.values(), *self.against.values()) for one in own):
             for path in attributes(join.condition):
                 found[path[0]].add(path[1:])
-        for name, paths in found.items():
-            paths.update(self.key.paths(name) if self.key else ())
-            paths.update([self.parameters.ties] if self.parameters.ties else ())
         return {name: frozenset(paths) for name, paths in found.items()}
+
+    def needed(self, operand: str) -> frozenset[tuple[str, ...]]:
+        """The attributes that conditions between operands, the key and the tie-break read."""
+        ties = self.parameters.ties
+        return (
+            self.compared[operand]
+            | frozenset(self.key.paths(operand) if self.key else ())
+            | {*([ties] if ties else ())}
+        )
 
     def asked(self, operand: str) -> Expression:
         """What an operand asks of an event beside its type."""
@@ -115,8 +123,7 @@ class BoundPattern:
 
     def needs_line(self, operand: str) -> bool:
         """Whether conditions between operands read attributes of its events."""
-        joins = (one for own in (*self.joins.values(), *self.against.values()) for one in own)
-        return any(operand in join.operands for join in joins)
+        return bool(self.compared[operand])
 
     @cached_property
     def operand_names(self) -> tuple[str, ...]:
@@ -137,7 +144,7 @@ class BoundPattern:
 
     def text_of(self, operand: str, event: Happening) -> bytes:
         """What the profile compares of an event with others, as JSON."""
-        return msgspec.json.encode([canonical(event.get(path)) for path in sorted(self.needed[operand])])
+        return msgspec.json.encode([canonical(event.get(path)) for path in sorted(self.compared[operand])])
 
 
 def bind_pattern(

@@ -144,7 +144,7 @@ class _Judge:
         if served.route.incomplete != FALSE or (observe and simplify(observe.incomplete(), observe.source) != FALSE):
             yield Reason("over-mapping", name, f"{MEANINGS['over-mapping']} Some events are refused on the way.")
         mappings = (observe, served.route.mediate)
-        computed = sorted(".".join(path) for path in self.bound.needed[name] if not _is_plain(path, mappings))
+        computed = sorted(".".join(path) for path in self.bound.needed(name) if not _is_plain(path, mappings))
         if computed:
             yield Reason("over-mapping", ", ".join(f"{name}.{path}" for path in computed))
 
