@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.functions import ArrowUDFType, arrow_udf
 from rich.console import Console
 from rich.table import Table
-from workload_pipeline import write_events, write_federation
+from workload_pipeline import LINE_SCHEMA, write_events, write_federation
 
 from comity.event.window import Window
 from comity.federation import load
@@ -38,10 +38,6 @@ from comity.pipeline.session import spark_session, stop_session
 from comity.plan import Plan, compile_plan
 from comity.plan.matching import choose_matching
 
-LINE_SCHEMA = (
-    "specversion string, id string, source string, type string, time string, data struct<machine string, "
-    "temperature double, load bigint, pressure double, status string, test boolean, vibration double, shift bigint>"
-)
 GOAL = 0.8
 """The share of the floor's rate that is to be reached: of floor a with columns, of floor b by the index."""
 FEW = 20

@@ -18,6 +18,10 @@ SHARE = 0.01
 """Of the events, those that some profile wants."""
 SEED = 7
 
+LINE_SCHEMA = (
+    "specversion string, id string, source string, type string, time string, data struct<machine string, "
+    "temperature double, load bigint, pressure double, status string, test boolean, vibration double, shift bigint>"
+)
 PLANT = """\
 domain: plant
 types:

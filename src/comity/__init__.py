@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from comity.event import read_events
     from comity.event.event import Event
     from comity.event.taxonomy import Taxonomy
+    from comity.expression.extensions import extension
     from comity.federation import Federation, load
     from comity.filter.filter import Filter
     from comity.filter.index import FilterSet
@@ -45,6 +46,7 @@ _HOMES = {
     "Statistics": "comity.filter.statistics",
     "Taxonomy": "comity.event.taxonomy",
     "compile_plan": "comity.plan",
+    "extension": "comity.expression.extensions",
     "load": "comity.federation",
     "read_events": "comity.event",
     "run": "comity.engine",
@@ -67,6 +69,7 @@ __all__ = [
     "Statistics",
     "Taxonomy",
     "compile_plan",
+    "extension",
     "load",
     "read_events",
     "run",

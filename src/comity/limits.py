@@ -85,6 +85,12 @@ class Limits:
     """Combinations of events that such a trace looks at, over all points of time."""
     max_simplified_nodes: int = 10_000
     """Nodes that one part of a filter may grow to when it is simplified; a larger one stays as it was."""
+    max_rate_periods: int = 4_000
+    """Periods that the exchange rate of one conversion may have."""
+    max_assigned_attributes: int = 200
+    """Attributes of a type for which `contract suggest` finds the best pairs; of more it takes the likeliest first."""
+    max_sampled_events: int = 2_000
+    """Events of each type that `contract suggest` looks at."""
 
 
 def _from_environment() -> Limits:

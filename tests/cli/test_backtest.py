@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-CITY = Path(__file__).parents[2] / "examples" / "active_city"
+CITY = Path(__file__).parents[2] / "examples" / "two_houses"
 BASE = ("backtest", CITY, "--events", CITY / "events")
 HERE = ("--engine", "local")
 

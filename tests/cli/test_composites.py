@@ -8,7 +8,7 @@ import pytest
 
 from comity.limits import limited
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 PROFILES = """\
 profiles:
   spreading:

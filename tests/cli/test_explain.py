@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "active_city"
+EXAMPLE = ROOT / "examples" / "two_houses"
 
 
 def comity(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-CITY = Path(__file__).parents[2] / "examples" / "active_city"
+CITY = Path(__file__).parents[2] / "examples" / "two_houses"
 
 
 def _lint(comity, *paths):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 NEW = ("--domain", "fire_station", "--on", "Incident", "--where", "where_inside = 'cellar'")
 
 

@@ -124,6 +124,8 @@ def test_apply_reports_every_mandatory_attribute_that_stays_missing() -> None:
         ({"temperature": "quantity(count, 'kg')"}, "incompatible-units"),
         ({"temperature": "heat +"}, "syntax"),
         ({"temperature": "heat", "level": "lookup('nowhere', code)"}, "unknown-table"),
+        ({"temperature": "heat", "where.x": "1.0"}, "wrong-kind"),
+        ({"temperature": "heat", "place.town": "city", "place": "place"}, "mapped-twice"),
     ],
 )
 def test_read_mapping_names_the_fault(texts: dict[str, str], code: str) -> None:
@@ -198,3 +200,31 @@ def test_translate_refuses_to_look_inside_a_computed_struct() -> None:
     assert faults == []
     with pytest.raises(Misuse, match="cannot be translated"):
         made.translate(bind_text("where.x > 1", Scope(target, Taxonomy("shared", [target]))))
+
+
+def struct_of(**attributes: AttributeType) -> AttributeType:
+    return AttributeType(Kind.STRUCT, attributes=attributes)
+
+
+def test_a_struct_in_other_units_is_made_part_by_part() -> None:
+    source = EventType("S", "plant", own={"p": struct_of(heat=AttributeType(Kind.FLOAT, unit="degF"), n=INT)})
+    target = EventType("T", "shared", own={"q": struct_of(heat=AttributeType(Kind.FLOAT, unit="degC"))})
+    made, faults = read_mapping({"q": "p"}, Scope(source, Taxonomy("plant", [source])), target)
+    assert faults == []
+    result = made.apply(Event("1", "/s", "plant.S", data={"p": {"heat": 86.0, "n": 1}}))
+    assert isinstance(result, Event)
+    assert result.data == {"q": {"heat": 30.0}}
+
+
+def test_a_struct_that_lacks_something_mandatory_is_refused() -> None:
+    source = EventType("S", "plant", own={"p": struct_of(n=INT)})
+    target = EventType("T", "shared", own={"q": struct_of(n=INT, m=INT)})
+    _, faults = read_mapping({"q": "p"}, Scope(source, Taxonomy("plant", [source])), target)
+    assert [error.code for _, error in faults] == ["unmapped"]
+
+
+def test_lists_are_copied_only_as_they_are() -> None:
+    source = EventType("S", "plant", own={"p": AttributeType(Kind.LIST, element=INT)})
+    target = EventType("T", "shared", own={"q": AttributeType(Kind.LIST, element=TEXT)})
+    _, faults = read_mapping({"q": "p"}, Scope(source, Taxonomy("plant", [source])), target)
+    assert [error.code for _, error in faults] == ["wrong-kind"]

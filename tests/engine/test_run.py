@@ -9,7 +9,7 @@ from comity.event import read_events
 from comity.federation import load
 from comity.plan import compile_plan
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 
 
 def outcomes() -> list[object]:

@@ -84,7 +84,7 @@ def event(**data: object) -> Event:
         ("i > 5 parsnips", "unknown-unit", None),
         ("abs() = 1", "arity", None),
         ("abs(i, i) = 1", "arity", None),
-        ("coalesce() = 1", "arity", None),
+        ("coalesce() = 1", "wrong-kind", None),
         ("value(km) = 1", "arity", None),
         ("value(km, 'parsnip') = 1", "unknown-unit", None),
     ],

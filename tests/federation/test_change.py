@@ -20,7 +20,7 @@ from comity.federation.new_profile import NewProfile, read_new_profiles
 from comity.federation.watch import WatchedFederation
 from comity.limits import limited
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 NEW = NewProfile("cellar", "fire_station", "Incident", "where_inside = 'cellar'")
 
 

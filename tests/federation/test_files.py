@@ -9,7 +9,7 @@ import pytest
 from comity.errors import Faults, Misuse
 from comity.federation import load
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 
 HOUSE = """\
 domain: house
@@ -73,7 +73,7 @@ def faults_of(folder: Path) -> list[str]:
 
 def test_load_the_example() -> None:
     federation = load(EXAMPLE)
-    assert federation.name == "active_city"
+    assert federation.name == "two_houses"
     assert set(federation.domains) == {"house_a", "house_b", "fire_station"}
     assert set(federation.contracts["fire"].members) == {"house_a", "house_b"}
     assert federation.find_type("house_b.Brand") is not None

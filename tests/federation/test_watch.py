@@ -10,7 +10,7 @@ import pytest
 from comity.errors import ComityError, Misuse
 from comity.federation.watch import WatchedFederation
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 PAIR = """profiles:
   spreading:
     domain: fire_station

@@ -22,7 +22,7 @@ from comity.testing.receiver import WebhookReceiver
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 COMITY = [sys.executable, "-m", "comity.cli.main"]
 PATIENCE_S = 180
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.event.event import Event
+from comity.event.kinds import Kind
 from comity.expression.bind import bind_text
 from comity.expression.evaluate import holds
 from comity.expression.render import render
 from comity.expression.tree import And, Expression
+from comity.language import EVERYTHING, split
 from comity.language.bounds import bounds_of
 from comity.language.objections import Known
 from comity.language.weaken import weaker
@@ -36,6 +40,12 @@ def weakened(text: str, beside: str = "true") -> list[list[str]]:
         ("s like 'a%b'", "true", ["s starts with 'a'", "s ends with 'b'"]),
         ("s matches 'aba+'", "true", ["s starts with 'aba'"]),
         ("x in (3, 1, 2)", "true", ["x between 1 and 3"]),
+        ("s matches '[Aa][Bb]c'", "true", ["s between 'ABc' and 'abc'"]),
+        ("s matches '[Aa]b.*'", "true", ["s >= 'Ab'", "s < 'ac'"]),
+        ("after(s, '--') = 'London'", "true", ["s ends with '--London'"]),
+        ("before(s, ', ') ends with 'a'", "true", ["s contains 'a, '"]),
+        ("before_last(s, 'aa') in ('a', 'b')", "true", ["s contains 'aa'"]),
+        ("parse_time(s, 'yyyy-MM-dd') > 2026-05-01", "true", ["s >= '2026-05-01'"]),
     ],
 )
 def test_weaker_by_what_stands_beside(text: str, beside: str, first: list[str]) -> None:
@@ -55,3 +65,9 @@ def test_weaker_follows(leaf: Expression, beside: Expression, some: list[Event])
         for one in some:
             if holds(leaf, one) and holds(beside, one):
                 assert all(holds(test, one) for test in tests)
+
+
+def test_a_language_with_lower_but_without_patterns_is_asked_for_lower() -> None:
+    can = replace(EVERYTHING, is_ours=False, operators={Kind.STRING: frozenset({"="})}, disjunction=False)
+    found = split(bind_text("lower(s) = 'attic' and s like '_%'", typed_scope()), can, type=BASE)
+    assert render(found.native) == "lower(s) = 'attic'"

@@ -24,7 +24,7 @@ from comity.testing.cluster import LocalCluster, session_members
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "active_city"
+EXAMPLE = ROOT / "examples" / "two_houses"
 FILES, EVENTS_IN_FILE = 6, 60
 TIMEOUT_S = 400
 

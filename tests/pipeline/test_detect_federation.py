@@ -27,7 +27,7 @@ from comity.testing.outcomes import told_in
 
 pytestmark = pytest.mark.spark
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 COMPOSITES = """
 profiles:
   spreading:

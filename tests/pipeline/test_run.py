@@ -18,7 +18,7 @@ from comity.plan import compile_plan
 
 pytestmark = pytest.mark.spark
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 
 ALL_KINDS = """\
 domain: plant

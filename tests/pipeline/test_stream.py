@@ -27,7 +27,7 @@ from comity.pipeline.stream import StreamRun
 from comity.plan import compile_plan
 from comity.testing.outcomes import told_in
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 NIGHTLY = os.environ.get("COMITY_PROFILE") == "nightly"
 KILLS = {Results.JSONL: 25, Results.PARQUET: 25} if NIGHTLY else {Results.JSONL: 2, Results.PARQUET: 1}
 VICTIMS = {Results.JSONL: ("all", "workers", "driver"), Results.PARQUET: ("driver", "workers", "all")}

@@ -19,7 +19,7 @@ from comity.pipeline.stream import StreamRun
 
 pytestmark = pytest.mark.spark
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 EVENT = {
     "id": "1",
     "source": "house_a/x",

@@ -19,7 +19,7 @@ from comity.plan.explain import Node, explain
 from comity.plan.why import why
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 
 HOUSE = """\
 domain: house

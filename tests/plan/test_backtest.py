@@ -22,7 +22,7 @@ from comity.plan import Plan, compile_plan
 from comity.plan.backtest import BLOCKS, Tally, backtest_plan, read_bucket
 from comity.plan.period import Period, read_instant
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 EVER = Period()
 T0 = datetime(2026, 11, 15, 18, 0, tzinfo=UTC)
 

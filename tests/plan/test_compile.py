@@ -8,7 +8,7 @@ from comity.expression.render import render
 from comity.federation import load
 from comity.plan import compile_plan
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 
 
 def test_compile_plan_leads_every_member_to_every_profile() -> None:

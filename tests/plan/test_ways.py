@@ -19,7 +19,7 @@ from comity.testing.federations import federation_texts, load_texts
 from comity.testing.records import good_events
 from comity.testing.reference import run_every_way
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 
 
 def example() -> tuple[Plan, Ways]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from comity.plan.backtest import Report, Tally
     from comity.plan.period import Period
 
-EXAMPLE = "Example:  comity backtest examples/active_city --profile serious_fires --events examples/active_city/events"
+EXAMPLE = "Example:  comity backtest examples/two_houses --profile serious_fires --events examples/two_houses/events"
 
 ASCII_BLOCKS = " .:#"
 """For a terminal that has no ▁ to █."""

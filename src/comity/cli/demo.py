@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,10 +37,10 @@ def demo(
         Path | None, typer.Option(metavar="DIR", help="Keep the results in this folder.", show_default=False)
     ] = None,
 ) -> None:
-    """Run the Active City: two houses, one contract, a fire station.
+    """Run the Active City: streets that are federations, contracts of the city, and who observes them.
 
-    The houses send events in their own terms, the fire station receives in its own what it asked for, and a stream on
-    Spark is between them. At the end it shows what runs where for one profile.
+    Houses and services send events in their own terms, police, fire station and neighbours receive in their own what
+    they asked for, and a stream on Spark is between them. At the end it shows what runs where for one profile.
     """
     from comity.connect.folder import prepare_folder
     from comity.federation import load
@@ -61,7 +61,7 @@ def demo(
         _tell_rejected(shown, results)
         _tell_explained(shown, plan, federation)
         shown.print(f"\nThis ran on {where} in {time.monotonic() - started:.1f} s.", style="dim")
-        next_step = f"Results: {out}" if out else "What now?  comity run --help,  docs/tutorial/active-city.md"
+        next_step = f"Results: {out}" if out else "What now?  comity run --help,  docs/tutorial/two-domains.md"
         shown.print(next_step, style="dim")
     finally:
         if out is None:
@@ -84,7 +84,8 @@ class _Story:
     plan: Plan
     example: Path
     results: Path
-    _told: int = 0
+    _told: dict[str, int] = field(default_factory=dict)
+    """How much of what each subscriber received was told."""
 
     def on_spark(self, session: Session) -> str:
         """As a stream; gives the name of what ran it."""
@@ -120,12 +121,12 @@ class _Story:
         return "the in-process engine"
 
     def _waves(self) -> Iterator[dict[str, list[str]]]:
-        """The events by house, a few lines of each at a time."""
+        """The events by sender, those of the morning first, then the others."""
         files = sorted((self.example / "events").glob("*.jsonl"))
         lines = {file.stem: file.read_text(encoding="utf-8").splitlines() for file in files}
-        for first in range(0, max(map(len, lines.values())), _WAVE):
-            wave = {house: own[first : first + _WAVE] for house, own in lines.items()}
-            yield {house: own for house, own in wave.items() if own}
+        for is_morning in (True, False):
+            wave = {sender: [line for line in own if _is_morning(line) is is_morning] for sender, own in lines.items()}
+            yield {sender: own for sender, own in wave.items() if own}
 
     def _send(self, wave: dict[str, list[str]], folder: Path, number: int) -> None:
         self._tell_what_was_sent(wave)
@@ -134,27 +135,32 @@ class _Story:
         partial.rename(folder / f"{number}.jsonl")
 
     def _tell_what_was_sent(self, wave: dict[str, list[str]]) -> None:
-        for house, lines in wave.items():
-            self.shown.print(f"\n{house} sends, in its own types and units:", style="bold cyan")
+        for sender, lines in wave.items():
+            self.shown.print(f"\n{sender} sends, in its own types and units:", style="bold cyan")
             for record in map(_record, lines):
                 self.shown.print(f"  {_told(record, self.federation.find_type(record.get('type', '')))}")
 
     def _tell_what_arrived(self) -> None:
         """What is new since the last time."""
+        seen_as = {
+            delivery.profile: delivery.observe.target if delivery.observe else route.meeting_type
+            for route in self.plan.routes
+            for delivery in route.deliveries
+        }
         for subscriber in self.plan.subscribers:
             files = sorted((self.results / subscriber).glob("*.jsonl"))
             received = [record for file in files for record in _lines(file)]
-            fresh, self._told = received[self._told :], len(received)
+            fresh = received[self._told.get(subscriber, 0) :]
+            self._told[subscriber] = len(received)
+            if not fresh:
+                continue
             self.shown.print(f"\n{subscriber} receives, in its own types and units:", style="bold green")
             for record in sorted(fresh, key=lambda one: (one["time"], one["profile"])):
-                told = _told(record, self.federation.find_type(record["type"]))
-                self.shown.print(f"  {record['profile']:<14} {told}")
-            if not fresh:
-                self.shown.print("  nothing new: it has had that event, and the other records are no events")
+                self.shown.print(f"  {record['profile']:<26} {_told(record, seen_as.get(record['profile']))}")
 
 
-_WAVE = 3
-"""Events that a house sends at a time."""
+def _is_morning(line: str) -> bool:
+    return str(_record(line).get("time", ""))[11:13] < "12"
 
 
 def _wait_for(done: Queue[int], query: Any) -> None:
@@ -174,11 +180,15 @@ def _wait_for(done: Queue[int], query: Any) -> None:
 def _tell_what_was_asked(shown: Console, federation: Federation) -> None:
     from comity.pattern.text.render import render_pattern
 
+    streets = ", ".join(federation.inside)
+    shown.print(f"{streets} are federations, and domains of the city.\n", style="bold")
     for contract in federation.contracts.values():
-        members, observers = ", ".join(contract.members), ", ".join(contract.observers)
-        shown.print(f"The contract `{contract.name}` joins {members}; {observers} observes it.", style="bold")
+        members, observers = ", ".join(contract.members) or "nobody", ", ".join(contract.observers) or "nobody"
+        about = f"{contract.kind} contract {contract.name}: given by {members}; observed by {observers}"
+        shown.print(f"  {about}")
     for profile in federation.profiles.values():
-        shown.print(f"  {profile.domain} wants {profile.name}: {profile.type.name} where {profile.text}")
+        where = f" where {profile.text}" if profile.text != "true" else ""
+        shown.print(f"  {profile.domain} wants {profile.name}: {profile.type.name}{where}")
     for composite in federation.composites.values():
         shown.print(f"  {composite.domain} wants {composite.name}: {render_pattern(composite.bound.pattern)}")
 
@@ -195,7 +205,7 @@ def _tell_explained(shown: Console, plan: Plan, federation: Federation) -> None:
     from comity.cli.explain import print_tree
     from comity.plan.explain import explain
 
-    name = next(iter([*federation.profiles, *federation.composites]))
+    name = "next_bus"
     shown.print(f"\nWhat runs where for {name} (comity explain --profile {name}):", style="bold")
     print_tree(shown, explain(plan, name, sources=federation.sources, sinks=federation.sinks).as_tree())
 
@@ -213,8 +223,6 @@ def _record(line: str) -> dict[str, Any]:
 
 def _told(record: dict[str, Any], type: EventType | None) -> str:
     """An event in a line."""
-    if "raw" in record:
-        return f"(a damaged line) {record['raw'][:60]}…"
     name = record["type"].rpartition(".")[2]
     values = ", ".join(f"{key} {_value(value)}{_unit(type, key)}" for key, value in record["data"].items())
     return f"{record['time'][11:19]}  {name} {record['id']}: {values}"

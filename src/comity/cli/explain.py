@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from comity.plan.explain import Node
     from comity.plan.why import Reasons, Way
 
-EXPLAIN_EXAMPLE = "Example:  comity explain examples/active_city --profile serious_fires"
-WHY_EXAMPLE = "Example:  comity why examples/active_city --profile serious_fires --event event.json"
+EXPLAIN_EXAMPLE = "Example:  comity explain examples/two_houses --profile serious_fires"
+WHY_EXAMPLE = "Example:  comity why examples/two_houses --profile serious_fires --event event.json"
 
 FederationArgument = Annotated[
     Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)

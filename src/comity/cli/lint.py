@@ -15,7 +15,7 @@ from comity.errors import ComityError, Faults, Misuse, Place
 if TYPE_CHECKING:
     from comity.document import Document
 
-EXAMPLE = "Example:  comity lint types.yaml profiles.txt examples/active_city"
+EXAMPLE = "Example:  comity lint types.yaml profiles.txt examples/two_houses"
 
 _YAML = (".yaml", ".yml")
 _PROFILES = (".txt", ".profiles", ".rdl")

@@ -8,7 +8,29 @@ from typing import Annotated
 import typer
 
 import comity
-from comity.cli import backtest, demo, detect, doctor, explain, lint, match, profiles, relate, replay, trace
+from comity.cli import (
+    backtest,
+    concepts,
+    contract,
+    contract_diff,
+    contract_suggest,
+    demo,
+    detect,
+    discover,
+    doctor,
+    events,
+    explain,
+    fedreg,
+    lint,
+    match,
+    profiles,
+    relate,
+    replay,
+    trace,
+    types,
+    units,
+    xslt,
+)
 from comity.cli import run as run_command
 from comity.cli.failure import INTERRUPTED, report
 from comity.cli.session import Session
@@ -31,6 +53,16 @@ app.command(epilog=detect.EXAMPLE)(detect.detect)
 app.command(epilog=trace.EXAMPLE)(trace.trace)
 app.command(epilog=backtest.EXAMPLE)(backtest.backtest)
 app.add_typer(profiles.app, name="profiles", epilog=profiles.EXAMPLE)
+contract.app.command(epilog=contract_suggest.EXAMPLE)(contract_suggest.suggest)
+contract.app.command(epilog=contract_diff.EXAMPLE)(contract_diff.diff)
+app.add_typer(contract.app, name="contract", epilog=contract.EXAMPLE)
+app.command(epilog=discover.EXAMPLE)(discover.discover)
+app.add_typer(types.app, name="types", epilog=types.EXAMPLE)
+app.add_typer(events.app, name="events", epilog=events.EXAMPLE)
+app.add_typer(units.app, name="units", epilog=units.EXAMPLE)
+app.add_typer(concepts.app, name="concepts", epilog=concepts.EXAMPLE)
+app.add_typer(fedreg.app, name="fedreg", epilog=fedreg.EXAMPLE)
+app.add_typer(xslt.app, name="xslt", epilog=xslt.EXAMPLE)
 app.command(epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command(epilog=demo.EXAMPLE)(demo.demo)
 app.command(epilog=replay.EXAMPLE)(replay.replay)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from comity.federation.change import Change, ListedProfile
     from comity.federation.new_profile import NewProfile
 
-EXAMPLE = "Example:  comity profiles list examples/active_city"
+EXAMPLE = "Example:  comity profiles list examples/two_houses"
 ADD_EXAMPLE = (
-    "Example:  comity profiles add examples/active_city cellar_fires --domain fire_station --on Incident "
+    "Example:  comity profiles add examples/two_houses cellar_fires --domain fire_station --on Incident "
     "--where \"where_inside = 'cellar'\""
 )
-REMOVE_EXAMPLE = "Example:  comity profiles remove examples/active_city cellar_fires"
-LIST_EXAMPLE = "Example:  comity profiles list examples/active_city --format json"
+REMOVE_EXAMPLE = "Example:  comity profiles remove examples/two_houses cellar_fires"
+LIST_EXAMPLE = "Example:  comity profiles list examples/two_houses --format json"
 
 _SHOWN = 20
 _NEXT = "a running stream takes it up with its next batch"

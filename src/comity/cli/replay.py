@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from comity.connect.replay import Replayed
     from comity.connect.specs import SinkSpec
 
-EXAMPLE = "Example:  comity replay results --federation examples/active_city --dry-run"
+EXAMPLE = "Example:  comity replay results --federation examples/two_houses --dry-run"
 RUN_FILE = ".run.json"
 """Where a run remembers in its results folder which federation it ran."""
 

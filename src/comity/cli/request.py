@@ -53,7 +53,7 @@ class RunRequest:
         if not sinks:
             yield None
             return
-        outbox = Outbox(self.out, sinks, on_event=_log_delivery)
+        outbox = Outbox(self.out, sinks, on_event=_log_delivery, priorities=self.federation.priorities())
         try:
             yield outbox
         finally:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from comity.federation import Federation
     from comity.plan import Plan, Summary
 
-EXAMPLE = "Example:  comity run examples/active_city --events examples/active_city/events --out results"
+EXAMPLE = "Example:  comity run examples/two_houses --events examples/two_houses/events --out results"
 
 
 class Engine(StrEnum):

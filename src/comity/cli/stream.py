@@ -115,6 +115,8 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -
         figures = StreamFigures(request, stack.enter_context(StreamLine("stream", format=request.format)))
 
         def take(number: int, summary: Summary) -> None:
+            if outbox is not None:
+                outbox.priorities = watched.current().priorities()
             done = sent(outbox, summary)
             log_summary("batch done", done, batch=number, seconds=round(sum(done.seconds.values()), 3))
             measured.take(done, lag_s=done.lag_s)

@@ -94,8 +94,11 @@ class Outbox:
         on_event: Callable[[DeliveryEvent], None] = lambda event: None,
         parallel: int | None = None,
         in_flight: int | None = None,
+        priorities: Mapping[str, int] | None = None,
     ) -> None:
         self.out = out
+        self.priorities = dict(priorities or {})
+        """By profile; 0 for those that are not in it. Within a batch a higher one goes first."""
         self.sinks = sinks
         self._stopping, self._sending = threading.Event(), threading.Lock()
         self._policy = policy or RetryPolicy.from_limits()
@@ -166,7 +169,7 @@ class Outbox:
         log, known = progress.begin(batch.series, batch.number)
         note = _noting(progress.dead_letters, log, courier, counting)
         try:
-            for chunk in _chunks(read_messages(batch.files, counting.subscriber), known):
+            for chunk in _chunks(self._by_priority(batch, counting.subscriber), known):
                 if isinstance(chunk, Settled):
                     note([chunk])
                 elif not courier.carry(chunk, note):
@@ -174,6 +177,15 @@ class Outbox:
             return True
         finally:
             log.close()
+
+    def _by_priority(self, batch: PublishedBatch, subscriber: str) -> Iterator[Message | Settled]:
+        """The messages of a batch, read once for each priority, so that memory stays bounded."""
+        levels = sorted({0, *self.priorities.values()}, reverse=True)
+        for level in levels:
+            for one in read_messages(batch.files, subscriber):
+                profile = one.message.profile if isinstance(one, Settled) else one.profile
+                if len(levels) == 1 or self.priorities.get(profile, 0) == level:
+                    yield one
 
     def _courier(self, subscriber: str, sink: str) -> Courier:
         def tell_retry(error: ComityError, wait_s: float) -> None:

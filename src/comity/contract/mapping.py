@@ -11,7 +11,7 @@ from typing import Any
 
 from comity.errors import Misuse
 from comity.event.event import Event
-from comity.event.kinds import Point, Value
+from comity.event.kinds import Kind, Point, Value
 from comity.event.types import AttributeType, EventType
 from comity.event.validate import Fault, fault
 from comity.expression.bind import bind_for
@@ -20,6 +20,7 @@ from comity.expression.parse import parse_text
 from comity.expression.render import render
 from comity.expression.scope import Scope
 from comity.expression.tree import (
+    MISSING,
     Attribute,
     Call,
     Compare,
@@ -48,9 +49,41 @@ class Mapping:
     target: EventType
     expressions: tuple[tuple[Path, Expression], ...]
     """Bound to the source type, in the units of the target: by path in the target."""
+    composed_of: tuple[Mapping, ...] = ()
+    """The mappings that follow each other in a composed one; none in a plain one."""
+
+    @property
+    def steps(self) -> tuple[Mapping, ...]:
+        """The plain mappings that follow each other: a plain one alone, or those that a composed one is made of."""
+        return self.composed_of or (self,)
 
     def apply(self, event: Event) -> Event | list[Fault]:
         """The event in the target's terms, or what keeps it from being one: mandatory attributes that stay missing."""
+        for step in self.steps:
+            found = step._apply(event)
+            if isinstance(found, list):
+                return found
+            event = found
+        return event
+
+    def translate(self, tree: Expression) -> Expression:
+        """A filter on the target type as one on the source type: S becomes S∘f, exactly."""
+        for step in reversed(self.steps):
+            tree = _translated(tree, dict(step.expressions), step.target)
+        return tree
+
+    def incomplete(self) -> Expression:
+        """Over the source type: whether a mandatory attribute of the target stays missing, so that `apply` refuses.
+
+        Of a composed mapping: the same of any of its steps.
+        """
+        found: list[Expression] = []
+        for step in reversed(self.steps):
+            missing = disjunction([*_incomplete(step.target.attributes, ()), *found])
+            found = [_translated(missing, dict(step.expressions), step.target)]
+        return found[0]
+
+    def _apply(self, event: Event) -> Event | list[Fault]:
         data: dict[str, Any] = {}
         for path, expression in self.expressions:
             value = evaluate(expression, event)
@@ -58,14 +91,6 @@ class Mapping:
                 _put(data, path, value)
         faults = list(_missing(self.target.attributes, data, ""))
         return faults or event.replace(type=self.target.qualified_name, data=data)
-
-    def translate(self, tree: Expression) -> Expression:
-        """A filter on the target type as one on the source type: S becomes S∘f, exactly."""
-        return _translated(tree, dict(self.expressions), self.target)
-
-    def incomplete(self) -> Expression:
-        """Over the source type: whether a mandatory attribute of the target stays missing, so that `apply` refuses."""
-        return self.translate(disjunction(list(_incomplete(self.target.attributes, ()))))
 
 
 def read_mapping(
@@ -83,8 +108,12 @@ def read_mapping(
             error = Misuse(f"{target.name} has no attribute {name!r}", code="unknown-attribute", hint=f"known: {known}")
             faults.append((name, error))
             continue
+        refused = _refused(path, [known for known, _ in expressions], target)
+        if refused is not None:
+            faults.append((name, refused))
+            continue
         try:
-            expressions.append((path, _bound(text, source, declared)))
+            expressions += _parts(path, _bound(text, source, declared), declared, source)
         except Misuse as error:
             faults.append((name, error))
     mapping = Mapping(source.type, target, tuple(expressions))
@@ -94,6 +123,47 @@ def read_mapping(
             hint = f"add `{name}: …`, or make the attribute optional"
             faults.append(("", Misuse(f"nothing maps to the mandatory attribute {name!r}", code="unmapped", hint=hint)))
     return mapping, faults
+
+
+def _refused(path: Path, others: list[Path], target: EventType) -> Misuse | None:
+    """Why an attribute cannot be given a value of its own beside the others."""
+    above = next((path[:end] for end in range(1, len(path)) if not _is_struct(target, path[:end])), None)
+    if above is not None:
+        name = ".".join(above)
+        return Misuse(f"{name} is no struct, it is mapped as a whole", code="wrong-kind", hint=f"`{name}: point(x, y)`")
+    twice = next((one for one in others if one[: len(path)] == path or path[: len(one)] == one), None)
+    if twice is not None:
+        hint = "map the struct as a whole, or its attributes one by one"
+        return Misuse(f"{'.'.join(twice)} is mapped already", code="mapped-twice", hint=hint)
+    return None
+
+
+def _is_struct(type: EventType, path: Path) -> bool:
+    declared = type.attribute_at(path)
+    return declared is not None and declared.kind is Kind.STRUCT
+
+
+def _parts(path: Path, made_from: Expression, target: AttributeType, scope: Scope) -> Iterator[tuple[Path, Expression]]:
+    """What an attribute is made from; a struct of another shape or in other units is made part by part."""
+    assert scope.type is not None
+    own = scope.type.attribute_at(made_from.path) if isinstance(made_from, Attribute) else None
+    if own is None or not isinstance(made_from, Attribute) or own.kind not in (Kind.STRUCT, Kind.LIST):
+        yield path, made_from
+    elif own.kind is Kind.LIST:
+        if own.element != target.element:
+            message = f"{made_from.name} is a list of {own.element}, the target one of {target.element}"
+            raise Misuse(message, code="wrong-kind", hint="lists are copied as they are")
+        yield path, made_from
+    elif own.attributes == target.attributes:
+        yield path, made_from
+    else:
+        for name, inner in target.attributes.items():
+            if name in own.attributes:
+                part = bind_for(Attribute((*made_from.path, name)), scope, inner)
+                yield from _parts((*path, name), part, inner, scope)
+            elif not inner.optional:
+                hint = f"map {'.'.join(path)} part by part"
+                raise Misuse(f"{made_from.name} has no {name!r}, which is mandatory", code="unmapped", hint=hint)
 
 
 def _bound(text: str, scope: Scope, target: AttributeType) -> Expression:
@@ -133,10 +203,6 @@ def _incomplete(attributes: AbstractMapping[str, AttributeType], prefix: Path) -
             yield conjunction([Exists(Attribute(path)), inner])
 
 
-MISSING = Call("coalesce", ())
-"""The expression that never has a value."""
-
-
 def _translated(node: Expression, put: dict[Path, Expression], target: EventType) -> Expression:
     match node:
         case Attribute(path):
@@ -160,6 +226,12 @@ def _made_from(path: Path, put: dict[Path, Expression], target: EventType) -> Ex
         made_from, rest = put.get(path[:length]), path[length:]
         if made_from is not None:
             return _inside(made_from, rest)
+    if any(known[: len(path)] == path for known in put):
+        raise Misuse(
+            f"{'.'.join(path)} is made part by part, a filter on it as a whole cannot be translated",
+            code="opaque-mapping",
+            hint="compare its attributes one by one",
+        )
     return MISSING
 
 

@@ -29,6 +29,14 @@ class Document:
         self.data: Any
         self.data, self._root = parse_yaml(text, file)
 
+    def part(self, path: DocumentPath, more: dict[str, Any] | None = None) -> Document:
+        """The mapping at a path as a document of its own, with more keys; its places are those in this file."""
+        inner = object.__new__(Document)
+        inner.text, inner.file, inner._root = self.text, self.file, self._mark(path)[0]
+        found = self._at(path)
+        inner.data = {**(more or {}), **found} if isinstance(found, dict) else found
+        return inner
+
     def place(self, path: DocumentPath, key: bool = False) -> Place:
         """The place of a value, or of its key; of the nearest part around it when there is no such value."""
         mark, found = self._mark(path)

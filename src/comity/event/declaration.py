@@ -1,6 +1,7 @@
 """Attribute declarations as files write them.
 
-In short they are `float degC?`, in full `{kind: float, unit: degC, optional: true}`.
+In short they are `float degC?` or `float 1000 USD`, in full `{kind: float, unit: degC, optional: true}` or
+`{kind: float, context: {currency: USD, scale: 1000, accuracy: 0.5}}`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from comity.document import Document, did_you_mean
 from comity.errors import ComityError, Misuse, Place
+from comity.event.context import NO_CONTEXT, Context
 from comity.event.kinds import Kind
 from comity.event.types import AttributeType
 
@@ -22,7 +24,9 @@ DocumentPath = tuple[str | int, ...]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORT = re.compile(r"\s*(?P<kind>[^\s?]*)\s*(?P<unit>[^?]*?)\s*(?P<optional>\??)\s*")
-_KEYS = {"kind", "unit", "optional", "concept", "attributes", "of", "description"}
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_SCALED = re.compile(r"\s*\d")
+_KEYS = {"kind", "unit", "optional", "concept", "attributes", "of", "description", "context"}
 _TEXT_KEYS = ("unit", "concept", "description")
 _OWNERS = {"attributes": Kind.STRUCT, "of": Kind.LIST}
 
@@ -109,11 +113,14 @@ class DeclarationReader:
         kind = self._kind(kind_text, (*path, "kind")) if kind_text is not None else None
         unit, concept, _ = (self.text(declaration.get(key), (*path, key)) for key in _TEXT_KEYS)
         self._unit(unit, kind, (*path, "unit"), 0)
+        given = self.mapping(declaration.get("context"), (*path, "context"))
+        unit = self._unit_of_context(given, unit, kind, (*path, "context"))
+        context = self._context(given, kind, (*path, "context"))
         self._require(kind, declaration, path)
         attributes = self.attributes(declaration.get("attributes"), (*path, "attributes"))
         element = self._element(declaration["of"], (*path, "of")) if "of" in declaration else None
         optional = self.flag(declaration.get("optional"), (*path, "optional"))
-        return AttributeType(kind, optional, unit, concept, attributes, element) if kind else None
+        return AttributeType(kind, optional, unit, concept, attributes, element, context) if kind else None
 
     def _kind(self, text: str, path: DocumentPath) -> Kind | None:
         try:
@@ -136,6 +143,59 @@ class DeclarationReader:
                 self.check_unit(unit)
             except ComityError as error:
                 self.faults.append(self.document.locate(error.located(None, 1, offset + 1), path))
+
+    def _unit_of_context(
+        self, given: dict[str, Any], unit: str | None, kind: Kind | None, path: DocumentPath
+    ) -> str | None:
+        """The unit with its scale: that of the declaration, or the unit or currency of its context."""
+        for key in ("unit", "currency"):
+            inner = self.text(given.get(key), (*path, key))
+            if inner is not None and unit is not None:
+                hint = "give one unit or one currency, once"
+                self.fault(
+                    f"`{key}` beside the unit {unit}", (*path, key), "contradicting-context", key=True, hint=hint
+                )
+            elif inner is not None:
+                unit = self._currency(inner, (*path, key)) if key == "currency" else inner
+                self._unit(unit, kind, (*path, key), 0)
+        return self._scaled(given["scale"], unit, kind, (*path, "scale")) if "scale" in given else unit
+
+    def _currency(self, code: str, path: DocumentPath) -> str | None:
+        if _CURRENCY.fullmatch(code):
+            return code
+        hint = "write the three capitals of ISO 4217, for example USD"
+        self.fault(f"`{code}` is no currency", path, "unknown-currency", hint=hint)
+        return None
+
+    def _scaled(self, scale: Any, unit: str | None, kind: Kind | None, path: DocumentPath) -> str | None:
+        if isinstance(scale, bool) or not isinstance(scale, int | float) or scale <= 0:
+            self.fault(f"a scale is a number above zero, not {scale!r}"[:100], path, "bad-scale")
+        elif kind is not None and not kind.is_number:
+            self.fault(f"a {kind.value} has no scale", path, "unit-on-non-number", key=True)
+        elif unit is not None and _SCALED.match(unit):
+            self.fault(f"`scale` beside that of {unit}", path, "contradicting-context", key=True, hint="give one scale")
+        elif scale != 1:
+            return f"{int(scale) if scale == int(scale) else scale!r} {unit or 'dimensionless'}"
+        return unit
+
+    def _context(self, given: dict[str, Any], kind: Kind | None, path: DocumentPath) -> Context:
+        """What a context says beyond unit, currency and scale."""
+        properties = {name: value for name, value in given.items() if name not in ("unit", "currency", "scale")}
+        for name, value in properties.items():
+            if value is None or (name == "codes" and not isinstance(value, str)):
+                self.fault(f"`{name}` needs a value", (*path, name), "bad-value")
+            elif name == "codes" and kind not in (Kind.STRING, None):
+                self.fault("only a string has `codes`", (*path, name), "codes-on-non-string", key=True)
+        self._accuracy(properties.get("accuracy"), (*path, "accuracy"))
+        return Context(properties) if properties else NO_CONTEXT
+
+    def _accuracy(self, value: Any, path: DocumentPath) -> None:
+        """A number, or one that has a context itself: `{value: 0.1, context: {unit: degC}}`."""
+        if isinstance(value, dict) and "value" in value:
+            value, path = value["value"], (*path, "value")
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (is_number and value >= 0):
+            self.fault(f"an accuracy is a number that is not negative, not {value!r}"[:100], path, "bad-value")
 
     def _require(self, kind: Kind | None, declaration: dict[str, Any], path: DocumentPath) -> None:
         """A struct has `attributes` and a list has `of`, and nothing else has them."""

@@ -19,11 +19,16 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.validate import Fault
 from comity.limits import limits
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
+SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet", ".xml", ".xml.gz", ".avro")
 """How files of events in a directory are named; a single file of another name is read as JSON Lines."""
+
+RECORD_SUFFIXES = tuple(one for one in SUFFIXES if not one.startswith(".jsonl"))
+"""How files are named whose records become lines of JSON only with the types of the events."""
 
 _CSV = (".csv", ".csv.gz")
 _PARQUET = ".parquet"
+_AVRO = ".avro"
+_ELEMENTS = (".xml", ".xml.gz", _AVRO)
 _HIDDEN = (".", "_")
 _BOM = b"\xef\xbb\xbf"
 _SKIP_BYTES = 65_536
@@ -38,9 +43,9 @@ def read_events(
 ) -> Iterator[Event | Rejected]:
     """The events of a file, of a directory, of a binary stream, or of standard input (`-`).
 
-    Files are JSON Lines, CSV (both perhaps with `.gz`) or Parquet; those of a directory come in the order of their
-    names. What is not an event comes as `Rejected`, in its place; empty lines are skipped. `name` is what rejected
-    records of a stream, which is JSON Lines, have as file.
+    Files are JSON Lines, CSV, XML (all perhaps with `.gz`), Parquet or Avro; those of a directory come in the order of
+    their names. What is not an event comes as `Rejected`, in its place; empty lines are skipped. `name` is what
+    rejected records of a stream, which is JSON Lines, have as file.
 
     >>> import io
     >>> [event.id for event in read_events(io.BytesIO(b'{"id": "1", "source": "/a", "type": "T"}'))]
@@ -60,13 +65,16 @@ def read_json_lines(
 ) -> Iterator[tuple[int, bytes | Rejected]]:
     """Each record of a file as a line of CloudEvents JSON that nobody checked yet, with its number from 1.
 
-    The number is that of its line, or of its row in Parquet; those up to `after` are left out. Rows of CSV need the
-    types to become JSON. What cannot become JSON comes as `Rejected`.
+    The number is that of its line, or of its row in Parquet or Avro; those up to `after` are left out. Rows of CSV and
+    elements of XML need the types to become JSON. What cannot become JSON comes as `Rejected`.
     """
     name = str(path)
     with _readable(path):
         if path.name.endswith(_PARQUET):
             yield from read_parquet_lines(path, after_row=after)
+            return
+        if path.name.endswith(_ELEMENTS):
+            yield from _element_lines(path, types, after)
             return
         is_csv = path.name.endswith(_CSV)
         with _open(path) as stream:
@@ -112,8 +120,40 @@ def _path_events(
             if path.name.endswith(_PARQUET):
                 yield from read_parquet_events(path, types, require_time=require_time)
                 continue
+            if path.name.endswith(_ELEMENTS):
+                for number, line in _element_lines(path, types, after=0):
+                    yield _decoded(line, types, require_time, number, str(path))
+                continue
             with _open(path) as stream:
                 yield from _stream_events(stream, types, require_time, str(path), path.name.endswith(_CSV))
+
+
+def _decoded(
+    line: bytes | Rejected, types: Taxonomy | TypeLookup | None, require_time: bool, number: int, name: str
+) -> Event | Rejected:
+    if isinstance(line, Rejected):
+        return line
+    return decode(line, types, require_time=require_time, line_number=number, source_file=name)
+
+
+def _element_lines(
+    path: Path, types: Taxonomy | TypeLookup | None, after: int
+) -> Iterator[tuple[int, bytes | Rejected]]:
+    """The lines for the elements of XML, or for the records of Avro, whose libraries take a while to import."""
+    if path.name.endswith(_AVRO):
+        from comity.event.avrorecords import read_avro_lines
+
+        yield from read_avro_lines(path, types, after=after)
+        return
+    from comity.event.xmlrecords import read_xml_lines
+
+    number = after
+    with _open(path) as stream:
+        try:
+            for number, line in read_xml_lines(stream, types, name=str(path), after=after):
+                yield number, line
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            yield number + 1, rejected(b"", [_broken_gzip(error)], number + 1, str(path))
 
 
 @contextmanager
@@ -160,8 +200,11 @@ def _numbered(
             elif line and not line.isspace():
                 yield number, line, header
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        broken = [Fault("", "", f"the compressed file is broken: {error}", "broken-gzip")]
-        yield number + 1, rejected(b"", broken, number + 1, name), header
+        yield number + 1, rejected(b"", [_broken_gzip(error)], number + 1, name), header
+
+
+def _broken_gzip(error: Exception) -> Fault:
+    return Fault("", "", f"the compressed file is broken: {error}", "broken-gzip")
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, bool]]:

@@ -8,27 +8,19 @@ in UTC.
 
 from __future__ import annotations
 
-import base64
-import math
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from comity.event.csvlines import ENVELOPE_COLUMNS
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected
+from comity.event.rows import DATA, Unfit, row_line
 from comity.event.taxonomy import Taxonomy
-from comity.event.times import format_duration, format_timestamp
-from comity.event.validate import Fault, fault
+from comity.event.validate import Fault
 
 if TYPE_CHECKING:  # it takes a while to import
     import pyarrow
 
-_DATA = "data"
 _BATCH_ROWS = 1_024
 
 
@@ -93,36 +85,11 @@ def batch_lines(batch: pyarrow.RecordBatch, first_row: int, file: str) -> Iterat
     columns = {name: _values(column) for name, column in zip(batch.schema.names, batch.columns)}
     for at in range(batch.num_rows):
         row = {name: values[at] for name, values in columns.items() if values[at] is not None}
-        yield _line(row, _DATA in columns, first_row + at, file)
-
-
-def _line(row: dict[str, Any], has_data: bool, number: int, file: str) -> bytes | Rejected:
-    faults: list[Fault] = []
-    record = {name: _json(row[name], f"event.{name}", faults) for name in ENVELOPE_COLUMNS if name in row}
-    if not has_data:
-        attributes = {name: value for name, value in row.items() if name not in ENVELOPE_COLUMNS}
-        record[_DATA] = _json(attributes, "", faults)
-    elif _DATA in row:
-        record[_DATA] = _all_attributes(row[_DATA], faults)
-    return rejected(_shown(record), faults, number, file) if faults else msgspec.json.encode(record)
-
-
-def _all_attributes(data: Any, faults: list[Fault]) -> Any:
-    if not isinstance(data, str):
-        return _json(data, "", faults)
-    try:
-        msgspec.json.decode(data, type=dict)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        faults.append(fault("data", data, f"the column is not a JSON object: {error}", "bad-json"))
-    return msgspec.Raw(data.encode(errors="replace"))
-
-
-def _shown(record: dict[str, Any]) -> bytes:
-    return msgspec.json.encode({name: value for name, value in record.items() if value is not None})
+        yield row_line(row, DATA in columns, first_row + at, file)
 
 
 def _values(column: pyarrow.Array) -> list[Any]:
-    """The values of a column as Python has them; one that Python cannot hold is an `_Unfit`."""
+    """The values of a column as Python has them; one that Python cannot hold is an `Unfit`."""
     import pyarrow as pa
 
     fitting = column.cast(_in_microseconds(column.type), safe=False)
@@ -138,7 +105,7 @@ def _value(scalar: pyarrow.Scalar) -> Any:
     try:
         return scalar.as_py(maps_as_pydicts="strict")
     except (ValueError, OverflowError, KeyError, pa.ArrowException) as error:
-        return _Unfit(f"cannot be read: {error}")
+        return Unfit(f"cannot be read: {error}")
 
 
 def _in_microseconds(type: pyarrow.DataType) -> pyarrow.DataType:
@@ -155,35 +122,3 @@ def _in_microseconds(type: pyarrow.DataType) -> pyarrow.DataType:
         inner = type.value_field.with_type(_in_microseconds(type.value_type))
         return pa.list_(inner) if pa.types.is_list(type) else pa.large_list(inner)
     return type
-
-
-class _Unfit:
-    """A value that Python cannot hold, such as a time in the year 12000."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-
-
-def _json(value: Any, path: str, faults: list[Fault]) -> Any:
-    """The value in terms of JSON. What JSON cannot say is left to its decoder, or is a fault here."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return msgspec.Raw(b"NaN" if math.isnan(value) else b"Infinity" if value > 0 else b"-Infinity")
-    if isinstance(value, dict):
-        return {str(name): _json(item, f"{path}.{name}" if path else name, faults) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_json(item, f"{path}[{at}]", faults) for at, item in enumerate(value)]
-    if isinstance(value, datetime):
-        return format_timestamp(value if value.tzinfo is not None else value.replace(tzinfo=UTC))
-    if isinstance(value, timedelta):
-        return format_duration(value)
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Decimal):
-        return msgspec.Raw(str(value).encode())
-    if isinstance(value, date):
-        return value.isoformat()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    reason = value.reason if isinstance(value, _Unfit) else f"a {type(value).__name__} has no form in an event"
-    faults.append(Fault(path, "", reason, "out-of-range" if isinstance(value, _Unfit) else "wrong-kind"))
-    return None

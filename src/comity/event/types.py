@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from comity.event.context import NO_CONTEXT, Context
 from comity.event.kinds import Kind
 
 ENVELOPE_NAME = "event"
@@ -14,6 +15,9 @@ ENVELOPE_NAME = "event"
 @dataclass(frozen=True, slots=True)
 class AttributeType:
     """What an attribute holds. A struct has `attributes`, a list has an `element`, a number may have a `unit`.
+
+    The unit is the whole of unit or currency and scale, `1000 USD`; `context` has what was declared beside it: `codes`,
+    `accuracy`, and whatever else.
 
     >>> AttributeType(Kind.POINT).at(("x",)).kind
     <Kind.FLOAT: 'float'>
@@ -25,6 +29,13 @@ class AttributeType:
     concept: str | None = None
     attributes: Mapping[str, AttributeType] = field(default_factory=dict, hash=False)
     element: AttributeType | None = None
+    context: Context = NO_CONTEXT
+
+    @property
+    def codes(self) -> str | None:
+        """The system of codes that a text is of, as its context says."""
+        found = self.context.get("codes")
+        return found if isinstance(found, str) else None
 
     def at(self, path: tuple[str, ...]) -> AttributeType | None:
         """The type at a path inside this one, optional if any step to it is; None if nothing can stand there."""
@@ -38,11 +49,12 @@ class AttributeType:
 
     def as_optional(self) -> AttributeType:
         """The same type, but optional."""
-        return AttributeType(self.kind, True, self.unit, self.concept, self.attributes, self.element)
+        return replace(self, optional=True)
 
     def __str__(self) -> str:
         of = f" of {self.element}" if self.element else ""
-        return f"{self.kind.value}{of}{' ' + self.unit if self.unit else ''}{'?' if self.optional else ''}"
+        unit, context = (f" {part}" if part else "" for part in (self.unit, self.context))
+        return f"{self.kind.value}{of}{unit}{context}{'?' if self.optional else ''}"
 
 
 _POINT_PARTS = {"x": AttributeType(Kind.FLOAT), "y": AttributeType(Kind.FLOAT)}

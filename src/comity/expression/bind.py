@@ -6,17 +6,18 @@ unknown names and incompatible units are errors here, so that they never turn in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 
 from comity.errors import Misuse, Place
 from comity.event.kinds import NUMBERS, ORDERED, Kind, comparable, kind_of
 from comity.event.types import AttributeType
+from comity.expression.bound import Bound
+from comity.expression.contexts import among, between, in_codes, in_unit, settled
 from comity.expression.functions import FUNCTIONS
 from comity.expression.parse import as_filter, parse_text
-from comity.expression.render import render
 from comity.expression.scope import ANY_KIND, Scope
 from comity.expression.tree import (
+    MISSING,
     And,
     Arithmetic,
     Attribute,
@@ -26,6 +27,7 @@ from comity.expression.tree import (
     Conditional,
     Exists,
     Expression,
+    Extension,
     In,
     IsType,
     Literal,
@@ -35,30 +37,12 @@ from comity.expression.tree import (
     Or,
     Quantity,
     TextTest,
-    attributes,
     is_truth,
 )
 from comity.meaning import units
 
 _BOOL = frozenset({Kind.BOOL})
 _DURATION = frozenset({Kind.DURATION})
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A value expression with what is known of its value: the kinds that it can have, and the unit of a number."""
-
-    node: Expression
-    kinds: frozenset[Kind]
-    unit: str | None = None
-
-    @property
-    def is_quantity(self) -> bool:
-        return isinstance(self.node, Quantity)
-
-    @property
-    def is_constant(self) -> bool:
-        return isinstance(self.node, Literal | Quantity)
 
 
 def bind_filter(tree: Expression, scope: Scope) -> Expression:
@@ -79,7 +63,7 @@ def bind_filter(tree: Expression, scope: Scope) -> Expression:
         case In(operand, items, negated):
             return _in(bind(operand, scope), [bind(item, scope) for item in items], negated, scope)
         case TextTest(test, operand, text, negated):
-            return _text_test(test, _settled(bind(operand, scope)), text, negated, scope)
+            return _text_test(test, settled(bind(operand, scope)), text, negated, scope)
         case Exists(attribute):
             scope.attribute(attribute.path)
             return Exists(attribute)
@@ -104,16 +88,16 @@ def bind_text(text: str, scope: Scope) -> Expression:
 
 def bind_for(tree: Expression, scope: Scope, target: AttributeType) -> Expression:
     """A value expression for an attribute of a type: of its kind, and converted into its unit."""
-    bound = _settled(bind(tree, scope), target.unit)
+    bound = in_codes(in_unit(bind(tree, scope), target.unit, scope), target.codes, scope)
     if target.unit is None and bound.unit is not None:
-        raise _unit_missing(bound, f"is in {bound.unit}, the target has no unit")
+        raise bound.unit_missing(f"is in {bound.unit}, the target has no unit")
     if bound.unit is None and target.unit is not None and not bound.is_constant:
-        raise _unit_missing(bound, f"has no unit, the target is in {target.unit}")
+        raise bound.unit_missing(f"has no unit, the target is in {target.unit}")
     if target.kind is Kind.FLOAT and bound.kinds & {Kind.INT}:
         return Call("float", (bound.node,))
     if target.kind not in bound.kinds:
         wrong = ", ".join(sorted(bound.kinds))
-        raise _wrong_kind(bound, f"the target is of kind {target.kind}, the expression gives {wrong}")
+        raise bound.wrong_kind(f"the target is of kind {target.kind}, the expression gives {wrong}")
     return bound.node
 
 
@@ -131,17 +115,18 @@ def bind(node: Expression, scope: Scope) -> Bound:
         case Arithmetic(symbol, left, right):
             return _arithmetic(symbol, bind(left, scope), bind(right, scope), scope)
         case Negative(operand):
-            bound = _settled(bind(operand, scope))
+            bound = settled(bind(operand, scope))
             kinds = _required(bound, bound.kinds & (NUMBERS | _DURATION), "minus takes a number or a duration")
             return Bound(Negative(bound.node), kinds, bound.unit)
         case Conditional(condition, then, otherwise):
             first, second = _pair(bind(then, scope), bind(otherwise, scope), scope)
             chosen = Conditional(bind_filter(condition, scope), first.node, second.node)
-            return Bound(chosen, first.kinds | second.kinds, first.unit or second.unit)
+            kinds = first.kinds | second.kinds
+            return Bound(chosen, kinds, first.unit or second.unit, first.codes or second.codes)
         case Lookup(table, key):
             rows = tuple(scope.table(table).items())
             kinds = frozenset(kind for _, value in rows if (kind := kind_of(value)))
-            return Bound(Lookup(table, _settled(bind(key, scope)).node, rows), kinds)
+            return Bound(Lookup(table, settled(bind(key, scope)).node, rows), kinds)
         case Call():
             return _call(node, scope)
     if is_truth(node):
@@ -153,7 +138,7 @@ def _attribute(node: Attribute, scope: Scope, path: tuple[str, ...]) -> Bound:
     declared = scope.attribute(path)
     if declared is None:
         return Bound(node, ANY_KIND, scope.open_units.get(path))
-    return Bound(node, frozenset({declared.kind}), declared.unit)
+    return Bound(node, frozenset({declared.kind}), declared.unit, declared.codes)
 
 
 def _between(operand: Bound, low: Bound, high: Bound, negated: bool, scope: Scope) -> Expression:
@@ -161,16 +146,16 @@ def _between(operand: Bound, low: Bound, high: Bound, negated: bool, scope: Scop
     again, highest = _pair(first, high, scope)
     for end in (lowest, highest):
         _check_comparable("<", again, end)
-    return Between(again.node, lowest.node, highest.node, negated)
+    return between(again.node, lowest.node, highest.node, negated)
 
 
 def _in(operand: Bound, items: list[Bound], negated: bool, scope: Scope) -> Expression:
-    settled: list[Expression] = []
+    members: list[Expression] = []
     for item in items:
         operand, member = _pair(operand, item, scope)
         _check_comparable("=", operand, member)
-        settled.append(member.node)
-    return In(operand.node, tuple(settled), negated)
+        members.append(member.node)
+    return among(operand.node, members, negated)
 
 
 def _text_test(test: str, operand: Bound, text: str, negated: bool, scope: Scope) -> Expression:
@@ -186,30 +171,45 @@ def _call(node: Call, scope: Scope) -> Bound:
     arguments = [bind(argument, scope) for argument in node.arguments]
     if node.function == "coalesce":
         return _coalesce(arguments, scope)
-    arguments = [_settled(argument) for argument in arguments]
+    arguments = [settled(argument) for argument in arguments]
+    if node.function in scope.functions:
+        return _extension(node.function, arguments, scope)
     function = FUNCTIONS.get(node.function)
     if function is None:
-        known = ", ".join(sorted([*FUNCTIONS, "coalesce", "lookup", "value", "quantity"]))
+        known = ", ".join(sorted([*FUNCTIONS, *scope.functions, "coalesce", "lookup", "value", "quantity"]))
         raise Misuse(f"there is no function {node.function!r}", code="unknown-function", hint=f"known: {known}")
     if not function.accepts(len(arguments)):
         raise Misuse(f"{node.function} takes {len(function.takes)} arguments", code="arity")
     for argument, kinds in zip(arguments, function.takes, strict=False):
         _required(argument, argument.kinds & kinds, f"{node.function} takes {' or '.join(sorted(kinds))}")
+    if function.check is not None:
+        function.check(tuple(part.node.value if isinstance(part.node, Literal) else None for part in arguments))
     first = arguments[0].kinds & function.takes[0]
     given = frozenset(function.gives(kind) for kind in first)
     unit = arguments[0].unit if function.keeps_unit else None
     return Bound(Call(node.function, tuple(argument.node for argument in arguments)), given, unit)
 
 
+def _extension(name: str, arguments: list[Bound], scope: Scope) -> Bound:
+    function = scope.functions[name]
+    if len(arguments) != len(function.takes):
+        raise Misuse(f"{name} takes {len(function.takes)} arguments", code="arity")
+    for argument, kinds in zip(arguments, function.takes, strict=True):
+        _required(argument, argument.kinds & kinds, f"{name} takes {' or '.join(sorted(kinds))}")
+    node = Extension(name, function, tuple(argument.node for argument in arguments))
+    return Bound(node, frozenset({function.gives}))
+
+
 def _coalesce(arguments: list[Bound], scope: Scope) -> Bound:
-    if not arguments:
-        raise Misuse("coalesce takes at least one argument", code="arity")
+    if not arguments:  # what never has a value, as translated filters say it
+        return Bound(MISSING, frozenset())
     first, *rest = arguments
-    settled = [_settled(first)]
+    choices = [settled(first)]
     for argument in rest:
-        settled.append(_pair(settled[0], argument, scope)[1])
-    kinds = frozenset().union(*(bound.kinds for bound in settled))
-    return Bound(Call("coalesce", tuple(bound.node for bound in settled)), kinds, settled[0].unit)
+        choices.append(_pair(choices[0], argument, scope)[1])
+    kinds = frozenset().union(*(bound.kinds for bound in choices))
+    call = Call("coalesce", tuple(bound.node for bound in choices))
+    return Bound(call, kinds, choices[0].unit, choices[0].codes)
 
 
 def _unit_call(node: Call, scope: Scope) -> Bound:
@@ -222,28 +222,37 @@ def _unit_call(node: Call, scope: Scope) -> Bound:
             raise Misuse(f"{node.function} takes a number and a unit: {node.function}(x, 'km')", code="arity")
     if node.function == "value":
         if bound.unit is None:
-            raise _unit_missing(bound, "has no unit to convert from")
-        return replace(_settled(bound, unit), unit=None)
+            raise bound.unit_missing("has no unit to convert from")
+        return replace(in_unit(bound, unit, scope), unit=None)
     if bound.unit is not None:
-        raise _unit_missing(bound, f"is in {bound.unit} already")
+        raise bound.unit_missing(f"is in {bound.unit} already")
+    if isinstance(bound.node, Literal) and bound.kinds & NUMBERS:
+        return Bound(Quantity(bound.node.value, unit), NUMBERS, unit)
+    if isinstance(bound.node, Attribute) and bound.kinds == ANY_KIND:
+        scope.open_units.setdefault(bound.node.path, None)  # what it holds are plain numbers, here and elsewhere
+        bound = replace(bound, kinds=NUMBERS)
     return replace(bound, unit=unit)
 
 
 def _arithmetic(symbol: str, left: Bound, right: Bound, scope: Scope) -> Bound:
-    if symbol in "+-":
+    if symbol in "+-" or (symbol == "%" and left.unit and right.unit):
         first, second = _pair(left, _as_difference(right), scope)
         unit = first.unit or second.unit
         if symbol == "-" and first.unit and second.unit:
             unit = units.difference(first.unit)
     else:
-        first, second = _settled(left), _settled(right)
+        first, second = settled(left), settled(right)
         unit = _product_unit(symbol, first.unit, second.unit)
     kinds = frozenset(
         kind for one in first.kinds for other in second.kinds if (kind := _result_kind(symbol, one, other))
     )
-    described = f"{_described(first)} {symbol} {_described(second)} has no meaning"
+    described = f"{first.described()} {symbol} {second.described()} has no meaning"
     blamed = second if first.is_constant else first
-    return Bound(Arithmetic(symbol, first.node, second.node), _required(blamed, kinds, described), unit)
+    result = Bound(Arithmetic(symbol, first.node, second.node), _required(blamed, kinds, described), unit)
+    if unit in (None, first.unit, second.unit) or units.dimension(unit) != "[number]":
+        return result
+    # Of km / m a thousand is left when the units cancel.
+    return replace(in_unit(result, "dimensionless", scope), unit=None)
 
 
 def _as_difference(bound: Bound) -> Bound:
@@ -287,11 +296,11 @@ def _pair(left: Bound, right: Bound, scope: Scope) -> tuple[Bound, Bound]:
     """
     left, right = _given_unit(left, right, scope), _given_unit(right, left, scope)
     if left.is_quantity and not right.is_quantity:
-        second = _settled(right)
-        first = _settled(left, second.unit)
+        second = settled(right)
+        first = in_unit(left, second.unit, scope, second)
     else:
-        first = _settled(left)
-        second = _settled(right, first.unit)
+        first = settled(left)
+        second = in_codes(in_unit(right, first.unit, scope, first), first.codes, scope)
     _check_units(first, second)
     for one, other in ((first, second), (second, first)):
         for kind in other.kinds & _TEXTUAL if len(other.kinds) == 1 else ():
@@ -340,54 +349,12 @@ def _given_unit(bound: Bound, other: Bound, scope: Scope) -> Bound:
     return replace(bound, unit=known)
 
 
-def _settled(bound: Bound, unit: str | None = None) -> Bound:
-    """The value in the wanted unit; a quantity becomes a constant, of time a duration unless a unit is wanted."""
-    if isinstance(bound.node, Quantity):
-        return _settled_quantity(bound.node, unit)
-    if unit is None or bound.unit is None or unit == bound.unit:
-        return bound
-    change = units.conversion(bound.unit, unit)
-    return Bound(_converted(bound.node, change), frozenset({Kind.FLOAT}), unit)
-
-
-def _settled_quantity(quantity: Quantity, unit: str | None) -> Bound:
-    if unit is None and units.is_time(quantity.unit):
-        return Bound(Literal(units.duration(quantity.number, quantity.unit)), _DURATION)
-    written = Fraction(str(quantity.number))  # 303.15 as it stands, not the float nearest to it
-    exact = units.conversion(quantity.unit, unit or quantity.unit).apply(written)
-    value: int | float = exact.numerator if exact.denominator == 1 else float(exact)
-    value = float(value) if isinstance(quantity.number, float) else value
-    return Bound(Literal(value), frozenset({kind_of(value) or Kind.FLOAT}), unit or quantity.unit)
-
-
-def _converted(node: Expression, change: units.Conversion) -> Expression:
-    """The conversion as arithmetic; its offset first where that is exact: (x - 32) * 5 / 9 makes 86 degF 30 degC."""
-    before = change.offset / change.factor
-    offset_first = float(before) == before and float(change.offset) != change.offset
-    scaled = _shifted(node, before) if offset_first else node
-    if change.factor.numerator != 1:
-        scaled = Arithmetic("*", scaled, _number(Fraction(change.factor.numerator)))
-    if change.factor.denominator != 1:
-        scaled = Arithmetic("/", scaled, _number(Fraction(change.factor.denominator)))
-    return scaled if offset_first else _shifted(scaled, change.offset)
-
-
-def _shifted(node: Expression, offset: Fraction) -> Expression:
-    if not offset:
-        return node
-    return Arithmetic("+" if offset > 0 else "-", node, _number(abs(offset)))
-
-
-def _number(exact: Fraction) -> Literal:
-    return Literal(float(exact))
-
-
 def _check_units(left: Bound, right: Bound) -> None:
     if (left.unit is None) == (right.unit is None):
         return
     bare, other = (left, right) if left.unit is None else (right, left)
     if not bare.is_constant:
-        raise _unit_missing(bare, f"has no unit, the other side is in {other.unit}")
+        raise bare.unit_missing(f"has no unit, the other side is in {other.unit}")
 
 
 def _check_comparable(symbol: str, left: Bound, right: Bound) -> None:
@@ -396,28 +363,10 @@ def _check_comparable(symbol: str, left: Bound, right: Bound) -> None:
         pairs = [(one, other) for one, other in pairs if one in ORDERED]
     if not pairs:
         hint = "write a time without quotes" if Kind.TIMESTAMP in left.kinds and Kind.STRING in right.kinds else None
-        raise _wrong_kind(left, f"{_described(left)} {symbol} {_described(right)} can never hold", hint)
+        raise left.wrong_kind(f"{left.described()} {symbol} {right.described()} can never hold", hint)
 
 
 def _required(bound: Bound, kinds: frozenset[Kind], message: str) -> frozenset[Kind]:
     if not kinds:
-        raise _wrong_kind(bound, message)
+        raise bound.wrong_kind(message)
     return kinds
-
-
-def _described(bound: Bound) -> str:
-    return "any" if bound.kinds == ANY_KIND else "/".join(sorted(bound.kinds))
-
-
-def _wrong_kind(bound: Bound, message: str, hint: str | None = None) -> Misuse:
-    return Misuse(message, code="wrong-kind", place=_place(bound), hint=hint)
-
-
-def _unit_missing(bound: Bound, message: str) -> Misuse:
-    hint = "attach a unit with quantity(x, 'km'), or take the number with value(x, 'km')"
-    return Misuse(f"`{render(bound.node)}` {message}", code="incompatible-units", place=_place(bound), hint=hint)
-
-
-def _place(bound: Bound) -> Place | None:
-    names = sorted(".".join(path) for path in attributes(bound.node))
-    return Place(path=names[0]) if names else None

@@ -26,6 +26,7 @@ from comity.expression.tree import (
     Conditional,
     Exists,
     Expression,
+    Extension,
     In,
     IsType,
     Literal,
@@ -104,6 +105,9 @@ def compile_value(node: Expression) -> Read:
         case Call(name, arguments) if name in FUNCTIONS:
             call, reads = FUNCTIONS[name].call, [compile_value(argument) for argument in arguments]
             return lambda record: call(tuple([read(record) for read in reads]))
+        case Extension(_, function, arguments):
+            made, values = function.call, [compile_value(argument) for argument in arguments]
+            return lambda record: made(tuple([value(record) for value in values]))
     return lambda record: evaluate(node, record)
 
 

@@ -32,6 +32,7 @@ from comity.expression.tree import (
     Conditional,
     Exists,
     Expression,
+    Extension,
     In,
     IsType,
     Literal,
@@ -92,6 +93,8 @@ def evaluate(node: Expression, record: Record) -> Value | None:
             return next((value for value in values if value is not None), None)
         case Call(function, arguments):
             return FUNCTIONS[function].call(tuple(evaluate(argument, record) for argument in arguments))
+        case Extension(_, extension, arguments):
+            return extension.call(tuple(evaluate(argument, record) for argument in arguments))
         case Conditional(condition, then, otherwise):
             return evaluate(then if holds(condition, record) else otherwise, record)
         case Lookup(_, key, rows):

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from comity.event.kinds import NUMBERS, Kind, Point, Value, in_range, kind_of
+from comity.event.kinds import EPOCH, NUMBERS, Kind, Point, Value, in_range, kind_of
+from comity.expression.spellings import as_float, as_int, as_text
+from comity.expression.time_formats import format_time, parse_time, time_format
 
 _TEXT = frozenset({Kind.STRING})
 _TIME = frozenset({Kind.TIMESTAMP})
@@ -31,6 +33,8 @@ class Function:
     """How many of the last arguments may be left out."""
     keeps_unit: bool = False
     """Whether the result stands in the unit of the first argument."""
+    check: Callable[[tuple[Value | None, ...]], None] | None = None
+    """Refuses constants that never have a meaning; None stands where an argument is no constant."""
     summary: str = ""
 
     def accepts(self, count: int) -> bool:
@@ -66,6 +70,31 @@ def _absolute(number: int | float) -> int | float | None:
     return abs(number) if in_range(abs(number)) else None
 
 
+def _before(text: str, separator: str) -> str | None:
+    return text[: text.find(separator)] if separator and separator in text else None
+
+
+def _after(text: str, separator: str) -> str | None:
+    return text[text.find(separator) + len(separator) :] if separator and separator in text else None
+
+
+def _before_last(text: str, separator: str) -> str | None:
+    return text[: text.rfind(separator)] if separator and separator in text else None
+
+
+def _after_last(text: str, separator: str) -> str | None:
+    return text[text.rfind(separator) + len(separator) :] if separator and separator in text else None
+
+
+def _check_format(arguments: tuple[Value | None, ...]) -> None:
+    if isinstance(arguments[1], str):
+        time_format(arguments[1])
+
+
+def _time_of_day(time: datetime) -> timedelta:
+    return (time - EPOCH) % timedelta(days=1)
+
+
 def _part(name: str) -> Callable[[datetime], int]:
     return lambda moment: int(getattr(moment, name))
 
@@ -93,7 +122,61 @@ _ALL = [
     Function("abs", (NUMBERS,), lambda kind: kind, _absolute, keeps_unit=True, summary="without the sign"),
     Function("floor", (NUMBERS,), _always(Kind.INT), _whole(math.floor), keeps_unit=True, summary="largest int below"),
     Function("ceil", (NUMBERS,), _always(Kind.INT), _whole(math.ceil), keeps_unit=True, summary="smallest int above"),
-    Function("float", (NUMBERS,), _always(Kind.FLOAT), float, keeps_unit=True, summary="as a float"),
+    Function(
+        "int",
+        (NUMBERS | _TEXT,),
+        _always(Kind.INT),
+        as_int,
+        keeps_unit=True,
+        summary="as an int: a number without a fraction, or a text that spells an integer as JSON does; else missing",
+    ),
+    Function(
+        "float",
+        (NUMBERS | _TEXT,),
+        _always(Kind.FLOAT),
+        as_float,
+        keeps_unit=True,
+        summary="as a float: a number, or a text that spells one as JSON does; else missing",
+    ),
+    Function(
+        "text",
+        (NUMBERS | {Kind.BOOL, Kind.TIMESTAMP, Kind.DURATION},),
+        _always(Kind.STRING),
+        as_text,
+        summary="as a text: `5`, `2.5`, `1e+16` (the shortest that reads back), `true`, `2026-05-01T12:00:00Z`, `PT5M`",
+    ),
+    Function("before", (_TEXT, _TEXT), _always(Kind.STRING), _before, summary="what stands before the first separator"),
+    Function("after", (_TEXT, _TEXT), _always(Kind.STRING), _after, summary="what stands after the first separator"),
+    Function(
+        "before_last",
+        (_TEXT, _TEXT),
+        _always(Kind.STRING),
+        _before_last,
+        summary="what stands before the last separator",
+    ),
+    Function(
+        "after_last", (_TEXT, _TEXT), _always(Kind.STRING), _after_last, summary="what stands after the last separator"
+    ),
+    Function(
+        "parse_time",
+        (_TEXT, _TEXT),
+        _always(Kind.TIMESTAMP),
+        parse_time,
+        check=_check_format,
+        summary="the timestamp that a text says in a format, in UTC; parts that the format lacks are of 1970-01-01",
+    ),
+    Function(
+        "format_time",
+        (_TIME, _TEXT),
+        _always(Kind.STRING),
+        format_time,
+        check=_check_format,
+        summary="a timestamp, in UTC, as the format writes it",
+    ),
+    Function("time_of_day", (_TIME,), _always(Kind.DURATION), _time_of_day, summary="duration since midnight, in UTC"),
+    Function(
+        "weekday", (_TIME,), _always(Kind.INT), datetime.isoweekday, summary="day of the week, 1 is Monday, in UTC"
+    ),
     Function(
         "point",
         (NUMBERS, NUMBERS),
@@ -111,3 +194,6 @@ FUNCTIONS: Mapping[str, Function] = {function.name: function for function in _AL
 """By name. `coalesce` (the first that is present), `lookup`, `value` and `quantity` (units) are part of the language
 itself.
 """
+
+RESERVED = frozenset({*FUNCTIONS, "coalesce", "lookup", "value", "quantity", "duration", "bytes"})
+"""The names that an extension function cannot have."""

@@ -18,6 +18,7 @@ from comity.expression.tree import (
     Conditional,
     Exists,
     Expression,
+    Extension,
     In,
     IsType,
     Literal,
@@ -100,7 +101,7 @@ def _render(node: Expression) -> tuple[str, int]:
             return f"{_at(left, level)} {symbol} {_at(right, level + 1)}", level
         case Negative(operand):
             return f"-{_at(operand, _UNARY)}", _UNARY
-        case Call(function, arguments):
+        case Call(function, arguments) | Extension(function, _, arguments):
             return f"{function}({', '.join(map(render, arguments))})", _PRIMARY
         case Lookup(table, key):
             return f"lookup({_quoted(table)}, {render(key)})", _PRIMARY

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from comity.errors import Misuse, Place
 from comity.event.kinds import Kind, Value
 from comity.event.taxonomy import Taxonomy
-from comity.event.types import ENVELOPE, AttributeType, EventType
+from comity.event.types import ENVELOPE, ENVELOPE_NAME, AttributeType, EventType
+from comity.expression.extensions import ExtensionFunction
+from comity.expression.tree import Attribute
+from comity.meaning.rates import Rates
 
 ANY_KIND = frozenset(Kind)
 
@@ -36,6 +39,12 @@ class Scope:
     open_units: dict[tuple[str, ...], str | None] = field(default_factory=dict)
     convert_open_units: bool = False
     open_texts: dict[tuple[str, ...], Kind] = field(default_factory=dict)
+    functions: Mapping[str, ExtensionFunction] = field(default_factory=dict, kw_only=True)
+    """Extension functions by name."""
+    rates: Rates | None = field(default=None, kw_only=True)
+    """Exchange rates, for money in different currencies."""
+    codes: Mapping[tuple[str, str], Table] = field(default_factory=dict, kw_only=True)
+    """From a system of codes to another: the code in the second for each in the first."""
 
     def attribute(self, path: tuple[str, ...]) -> AttributeType | None:
         """The declaration of an attribute, None when it is open; an unknown name is refused."""
@@ -58,6 +67,19 @@ class Scope:
         if name not in self.tables:
             raise Misuse(f"there is no table {name!r}", code="unknown-table", hint=_suggestion(name, list(self.tables)))
         return self.tables[name]
+
+    def moment(self, paths: Collection[tuple[str, ...]]) -> Attribute:
+        """The time of the event that the attributes at these paths are of: rates are those of this time."""
+        return Attribute((ENVELOPE_NAME, "time"))
+
+    def code_rows(self, source: str, target: str) -> tuple[tuple[Value, Value], ...] | None:
+        """The table from one system of codes to another, or the inverse of one whose values differ; None if none is."""
+        direct, inverse = self.codes.get((source, target)), self.codes.get((target, source))
+        if direct is not None:
+            return tuple(direct.items())
+        if inverse is None or len(set(inverse.values())) < len(inverse):
+            return None
+        return tuple((value, key) for key, value in inverse.items())
 
     def _envelope(self, path: tuple[str, ...]) -> AttributeType:
         found = ENVELOPE.get(path[1]) if len(path) == 2 else None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from comity.event.kinds import Value
+from comity.expression.extensions import ExtensionFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,15 @@ class Call:
     """A function of the expression language, see `functions.py`."""
 
     function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A call of a function that is not built in, see `extensions.py`; binding makes it of a `Call`."""
+
+    name: str
+    function: ExtensionFunction
     arguments: tuple[Expression, ...]
 
 
@@ -168,6 +178,7 @@ Expression = (
     | Arithmetic
     | Negative
     | Call
+    | Extension
     | Conditional
     | Lookup
     | Compare
@@ -184,6 +195,8 @@ Expression = (
 ATOMS = (Compare, Between, In, TextTest, Exists, IsType)
 TRUTH = (*ATOMS, And, Or, Not)
 TRUE, FALSE = Literal(True), Literal(False)
+MISSING = Call("coalesce", ())
+"""The expression that never has a value."""
 
 MIRRORED: Mapping[str, str] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """The operator that holds when the two sides change places."""
@@ -234,6 +247,20 @@ def walk(node: Expression) -> Iterator[Expression]:
 def attributes(node: Expression) -> frozenset[tuple[str, ...]]:
     """The paths that the expression reads."""
     return frozenset(part.path for part in walk(node) if isinstance(part, Attribute))
+
+
+def depends_on_event(node: Expression) -> bool:
+    """Whether the value can differ from one event to the next.
+
+    >>> depends_on_event(Compare("=", Literal(1), Literal(2)))
+    False
+    """
+    return any(isinstance(part, Attribute | IsType) or is_impure(part) for part in walk(node))
+
+
+def is_impure(node: Expression) -> bool:
+    """Whether the node calls a function that may give another result each time."""
+    return isinstance(node, Extension) and not node.function.pure
 
 
 E = TypeVar("E", bound=Expression)

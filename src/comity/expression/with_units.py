@@ -7,9 +7,11 @@ them again: `temperature > 30` alone does not say of what.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from comity.event.kinds import Value
 from comity.expression.tree import Attribute, Between, Compare, Expression, In, Literal, Quantity, rebuild
+from comity.meaning.scales import split_scale
 
 Units = Mapping[tuple[str, ...], str | None]
 """The unit of each attribute, as `Scope.open_units` has it."""
@@ -37,7 +39,13 @@ def _measured(node: Expression, units: Units, *operands: Expression) -> Expressi
 
 
 def _quantity(part: Expression, unit: str) -> Expression:
-    return Quantity(part.value, unit) if isinstance(part, Literal) and _is_number(part.value) else part
+    if not isinstance(part, Literal) or not _is_number(part.value):
+        return part
+    scale, base = split_scale(unit)
+    # The language has no scales: 3 of `1000 mile` are written `3000 mile`.
+    exact = Fraction(str(part.value)) * scale
+    whole = exact.denominator == 1 and isinstance(part.value, int)
+    return Quantity(exact.numerator if whole else float(exact), base)
 
 
 def _is_number(value: Value) -> bool:

@@ -26,8 +26,9 @@ from comity.federation.costs import check_costs, cost_of
 from comity.federation.files import federation_files, load_files
 from comity.federation.layout import PROFILES, with_fields, with_profiles, without_profile
 from comity.federation.model import CompositeSubscription, Federation, Subscription
+from comity.federation.nested import FEDERATION_NAMES
 from comity.federation.new_profile import NewProfile
-from comity.federation.schema import ProfilesFile
+from comity.federation.schema import TERMS, ProfilesFile
 from comity.limits import limits
 from comity.pattern.text.clauses import PARAMETERS
 
@@ -175,7 +176,7 @@ def _with_added(root: Path, added: Sequence[NewProfile], homes: Mapping[str, Doc
     for profile in added:
         if profile.name in homes:
             path = Path(str(homes[profile.name].file))
-            texts[path] = with_fields(texts[path], str(path), profile.name, profile.fields, PARAMETERS)
+            texts[path] = with_fields(texts[path], str(path), profile.name, profile.fields, (*PARAMETERS, *TERMS))
         else:
             fresh.setdefault(_home_of(root, profile, file), {})[profile.name] = profile.fields
     for path, entries in fresh.items():
@@ -220,7 +221,7 @@ def staged(root: Path, texts: Mapping[Path, str], *, shown: str | None = None) -
             copy.write_text(texts[path], encoding="utf-8")
         paths = sorted({*federation_files(root), *instead})
         try:
-            return load_files([instead.get(path, path) for path in paths], name=root.resolve().name, folder=root)
+            return load_files(paths, name=root.resolve().name, folder=root, instead=instead)
         except ComityError as error:
             names = {path: str(path) for path in instead}
             if shown is not None:
@@ -307,13 +308,23 @@ def _home_of(root: Path, profile: NewProfile, file: Path | None) -> Path:
     if file is None:
         if not _NAME.fullmatch(profile.domain):
             raise Misuse(f"there is no domain {profile.domain[:60]!r}", code="unknown-domain")
-        return root / FOLDER / f"{profile.domain}.yaml"
+        return _federation_of(root, profile.domain) / FOLDER / f"{profile.domain}.yaml"
     inside = (root / file).resolve()
     if inside.suffix not in _SUFFIXES or not inside.is_relative_to(root.resolve()):
         hint = f"name a .yaml file inside {root}"
         place = Place(str(file))
         raise Misuse("this file is no part of the federation", code="outside-federation", place=place, hint=hint)
     return root / inside.relative_to(root.resolve())
+
+
+def _federation_of(root: Path, domain: str) -> Path:
+    """The folder of the federation that a domain belongs to: this one, or one inside it."""
+    says_so = re.compile(rf"""^["']?domain["']?\s*:\s*["']?{re.escape(domain)}["']?\s*(#.*)?$""", re.MULTILINE)
+    homes = (path.parent for path in federation_files(root) if says_so.search(read_text(path)))
+    for folder in homes:
+        inside = (one for one in (folder, *folder.parents) if any((one / name).is_file() for name in FEDERATION_NAMES))
+        return next((one for one in inside if root in (one, *one.parents)), root)
+    return root
 
 
 def _check_names(added: Sequence[NewProfile]) -> None:

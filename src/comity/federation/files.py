@@ -1,46 +1,41 @@
 """A federation is a directory of YAML files: domains, contracts, profiles. What a file holds is told by its first
-key.
+key. A directory inside it that has a file `federation: NAME` of its own is a federation inside the federation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from collections.abc import Mapping as AbstractMapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from comity.connect.specs import SinkSpec, SourceSpec
-from comity.contract.mapping import Mapping, read_mapping
 from comity.document import Document, did_you_mean, read_document, validate
 from comity.errors import ComityError, Faults, Misuse, Place
 from comity.event.taxonomy import Taxonomy
-from comity.event.types import EVENT, EventType
-from comity.expression.bind import bind_text
-from comity.expression.parse import error_at
-from comity.expression.render import render
-from comity.expression.scope import Scope, Table
+from comity.expression.extensions import ExtensionFunction, installed_functions
+from comity.federation.concepts import misfits, names_concepts
+from comity.federation.contracts import ContractReader, read_contract
 from comity.federation.endpoints import read_sinks, read_sources
-from comity.federation.model import OPERAND, CompositeSubscription, Contract, Domain, Federation, Subscription
-from comity.federation.schema import (
-    CONTRACT_KEYS,
-    DOMAIN_KEYS,
-    ContractFile,
-    FederationFile,
-    MappingFile,
-    ProfileFile,
-    ProfilesFile,
-)
+from comity.federation.model import CompositeSubscription, Contract, Domain, Federation, Subscription
+from comity.federation.names import Names
+from comity.federation.nested import FEDERATION_NAMES, areas, by_folder, observed_at_boundaries
+from comity.federation.parties import Party
+from comity.federation.schema import DOMAIN_KEYS, CodesFile, FederationFile, RatesFile
+from comity.federation.subscriptions import ProfileReader
+from comity.federation.tables import code_tables, read_csv
+from comity.meaning.builtin import builtin
+from comity.meaning.ontology import Ontology
+from comity.meaning.ontology_file import read_ontology
+from comity.meaning.rates import COLUMNS, Rates
 from comity.meaning.units import check_unit
-from comity.pattern.bound import BoundPattern
-from comity.pattern.text.clauses import build_composite
-from comity.pattern.tree import operands
-from comity.profile.files import is_composite_entry
-from comity.profile.profile import part_of
 
 _SUFFIXES = (".yaml", ".yml")
 _RESERVED = ("rejected", "dead-letters", "late")
 """Names that a domain may not have: folders of results are named after domains."""
+_FIRST_KEYS = ("domain", "contract", "profiles", "rates", "codes", "federation")
 
 
 def load(directory: str | Path) -> Federation:
@@ -50,7 +45,7 @@ def load(directory: str | Path) -> Federation:
 
 
 def federation_files(root: Path) -> list[Path]:
-    """The files that make up the federation of a directory."""
+    """The files that make up the federation of a directory, and the federations inside it."""
     if not root.is_dir():
         raise Misuse("this is not a directory", code="no-such-directory", place=Place(str(root)))
     paths = sorted(path for path in root.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
@@ -59,11 +54,22 @@ def federation_files(root: Path) -> list[Path]:
     return paths
 
 
-def load_files(paths: list[Path], *, name: str, folder: Path | None = None) -> Federation:
-    """The federation that these files make up."""
-    reader = _Reader(name, folder)
-    for path in paths:
-        reader.take_file(path)
+def load_files(
+    paths: Iterable[Path], *, name: str, folder: Path | None = None, instead: AbstractMapping[Path, Path] | None = None
+) -> Federation:
+    """The federation that these files make up; `instead` names files to read in place of some of them."""
+    return _read(list(paths), name, folder, instead or {}, "")
+
+
+def _read(
+    paths: list[Path], name: str, folder: Path | None, instead: AbstractMapping[Path, Path], inside: str
+) -> Federation:
+    own, nested = by_folder(paths, folder)
+    reader = _Reader(name, folder, inside)
+    for path in own:
+        reader.take_file(instead.get(path, path))
+    for below, files in nested.items():
+        reader.guarded(partial(reader.take_federation, below, files, instead))
     return reader.federation()
 
 
@@ -73,6 +79,8 @@ class _Reader:
 
     name: str
     folder: Path | None = None
+    inside: str = ""
+    """What stands before the names of its contracts when it is inside another federation."""
     faults: list[ComityError] = field(default_factory=list)
     domains: dict[str, Domain] = field(default_factory=dict)
     contracts: dict[str, Contract] = field(default_factory=dict)
@@ -80,40 +88,61 @@ class _Reader:
     composites: dict[str, CompositeSubscription] = field(default_factory=dict)
     sources: list[SourceSpec] = field(default_factory=list)
     sinks: list[SinkSpec] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    """What was read beside the YAML files."""
+    _file: tuple[Document, FederationFile] | None = None
+    _names: Names = field(default_factory=lambda: Names(functions=installed_functions()))
+    _functions: dict[str, ExtensionFunction] = field(default_factory=dict)
+    """Those of all contracts, which profiles may call."""
+    _typed: list[tuple[Document, Taxonomy]] = field(default_factory=list)
+    _parties: dict[str, Party] = field(default_factory=dict)
+    _nested: dict[str, Federation] = field(default_factory=dict)
     _contract_files: list[Document] = field(default_factory=list)
     _profile_files: list[Document] = field(default_factory=list)
 
     def take_file(self, path: Path) -> None:
-        with_faults = self._guarded(lambda: read_document(path))
-        if with_faults is None:
+        document = self.guarded(lambda: read_document(path))
+        if document is None:
             return
-        document = with_faults
         keys = document.data if isinstance(document.data, dict) else {}
-        if "domain" in keys:
-            self._guarded(lambda: self._take_domain(document))
-        elif "contract" in keys:
-            self._contract_files.append(document)
-        elif "profiles" in keys:
-            self._profile_files.append(document)
-        elif "federation" in keys:
-            self.name = getattr(self._guarded(lambda: validate(document, FederationFile)), "federation", self.name)
-        else:
-            hint = "its first key is one of domain, contract, profiles, federation"
-            self.faults.append(document.fault("this is no federation file", (), code="unknown-file", hint=hint))
+        kind = next((key for key in _FIRST_KEYS if key in keys), None)
+        match kind:
+            case "contract":
+                self._contract_files.append(document)
+            case "profiles":
+                self._profile_files.append(document)
+            case None:
+                hint = f"its first key is one of {', '.join(_FIRST_KEYS)}"
+                self.faults.append(document.fault("this is no federation file", (), code="unknown-file", hint=hint))
+            case _:
+                self.guarded(partial(getattr(self, f"_take_{kind}"), document))
 
     def federation(self) -> Federation:
+        self.guarded(self._check_concepts)
         for document in self._contract_files:
-            self._guarded(partial(self._take_contract, document))
-        for document in self._profile_files:
-            self._guarded(partial(self._take_profiles, document))
+            self.guarded(partial(self._take_contract, document))
+        self.guarded(self._close_boundaries)
+        if not self._nested or not self.faults:
+            self._take_profiles()
+        boundary = self._boundary()
         if self.faults:
             raise Faults(self.faults)
-        sources, sinks = tuple(self.sources), tuple(self.sinks)
         return Federation(
-            self.name, self.domains, self.contracts, self.profiles, sources, sinks, self.folder, self.composites
+            self.name,
+            self.domains,
+            self.contracts,
+            self.profiles,
+            tuple(self.sources),
+            tuple(self.sinks),
+            self.folder,
+            self.composites,
+            boundary,
+            tuple(self._nested),
+            self._names.rates,
+            tuple(self.files),
         )
 
-    def _guarded(self, read: Callable[[], Any]) -> Any:
+    def guarded(self, read: Callable[[], Any]) -> Any:
         """The result, or None with the fault kept, so that reading goes on."""
         try:
             return read()
@@ -123,162 +152,168 @@ class _Reader:
             self.faults.append(error)
         return None
 
+    # What stands by itself
+
+    def _take_federation(self, document: Document) -> None:
+        content = validate(document, FederationFile)
+        self._file, self.name = (document, content), content.federation
+        if self.inside:
+            self.inside = f"{self.inside.rpartition('.')[0].rpartition('.')[0]}.{self.name}.".lstrip(".")
+
     def _take_domain(self, document: Document) -> None:
         self._check_reserved(document)
         taxonomy = Taxonomy.from_document(document, ignore=DOMAIN_KEYS, check_unit=check_unit)
         if taxonomy.namespace in self.domains:
             raise document.fault(f"there are two domains {taxonomy.namespace!r}", ("domain",), code="duplicate-domain")
-        description = document.data.get("description")
-        self.domains[taxonomy.namespace] = Domain(taxonomy.namespace, taxonomy, description)
-        self.sources += self._guarded(lambda: read_sources(document, taxonomy.namespace)) or ()
-        self.sinks += self._guarded(lambda: read_sinks(document, taxonomy.namespace)) or ()
+        published = self.guarded(lambda: _published(document, taxonomy))
+        domain = Domain(taxonomy.namespace, taxonomy, document.data.get("description"), published)
+        self.domains[domain.name] = domain
+        self._typed.append((document, taxonomy))
+        self._parties[domain.name] = Party.of_domain(domain)
+        self.sources += self.guarded(lambda: read_sources(document, taxonomy.namespace)) or ()
+        self.sinks += self.guarded(lambda: read_sinks(document, taxonomy.namespace)) or ()
 
     def _check_reserved(self, document: Document) -> None:
         name = document.data["domain"]
         if name in _RESERVED:
             raise document.fault(f"the name {name!r} is reserved", ("domain",), code="reserved-name")
 
+    def _take_rates(self, document: Document) -> None:
+        content = validate(document, RatesFile)
+        if content.file is not None:
+            path = Path(document.file or ".").parent / content.file
+            self.files.append(path)
+            found = Rates.read(path)
+        else:
+            found = Rates.of(tuple(row.get(column) for column in COLUMNS) for row in content.rows or ())
+        if self._names.rates is not None:
+            raise document.fault("there are two files of rates", ("rates",), code="duplicate-rates", key=True)
+        self._names = replace(self._names, rates=found)
+
+    def _take_codes(self, document: Document) -> None:
+        content = validate(document, CodesFile)
+        if content.file is not None:
+            path = Path(document.file or ".").parent / content.file
+            self.files.append(path)
+            header, rows = read_csv(path)
+            found = code_tables(header, [row for _, row in rows])
+        else:
+            columns = list(dict.fromkeys(name for row in content.rows or () for name in row))
+            found = code_tables(columns, [[row.get(name, "") for name in columns] for row in content.rows or ()])
+        self._names = replace(self._names, codes={**self._names.codes, **found})
+
+    # Federations inside
+
+    def take_federation(self, folder: Path, files: list[Path], instead: AbstractMapping[Path, Path]) -> None:
+        """Read a federation that is inside this one; its domains, contracts and profiles become part of this one."""
+        found = _read(files, folder.name, folder, instead, f"{self.inside}{folder.name}.")
+        own = next(path for path in files if path.name in FEDERATION_NAMES and path.parent == folder)
+        place = Place(str(own), 1, 1)
+        if found.name in self._nested or found.name in self.domains:
+            raise Misuse(f"the name {found.name!r} is taken", code="duplicate-domain", place=place)
+        for name in found.domains.keys() & self.domains.keys():
+            message = f"there are two domains {name!r}, one of them in {found.name}"
+            hint = "domains of a federation and of those inside it have different names"
+            self.faults.append(Misuse(message, code="duplicate-domain", place=place, hint=hint))
+        for name in (found.profiles.keys() | found.composites.keys()) & (self.profiles.keys() | self.composites.keys()):
+            message = f"there are two profiles {name!r}, one of them in {found.name}"
+            self.faults.append(Misuse(message, code="duplicate-profile", place=place))
+        self._nested[found.name] = found
+        self._parties[found.name] = Party.of_federation(found.name, found, f"{self.inside}{found.name}.")
+        inside = {name: _inside(one, found.name) for name, one in found.domains.items()}
+        self.domains.update(inside)
+        self.contracts.update(found.contracts)
+        self.profiles.update(found.profiles)
+        self.composites.update(found.composites)
+        self.sources += found.sources
+        self.sinks += found.sinks
+        self.files += found.files
+
+    def _close_boundaries(self) -> None:
+        """What a federation inside observes becomes a contract type there: it has a member more."""
+        own = [contract for contract in self.contracts.values() if self._is_own(contract)]
+        self.contracts.update(observed_at_boundaries(own, self.contracts, self._nested))
+
+    def _is_own(self, contract: Contract) -> bool:
+        return contract.federation == (self.inside.rstrip(".") or None)
+
+    def _boundary(self) -> tuple[str, ...]:
+        if self._file is None:
+            return ()
+        document, content = self._file
+        for at, name in enumerate(content.boundary):
+            if self.inside + name not in self.contracts:
+                known = [one.name.removeprefix(self.inside) for one in self.contracts.values() if self._is_own(one)]
+                hint = did_you_mean(name, known) or f"contracts: {', '.join(known)}"
+                message = f"there is no contract {name!r}"
+                self.faults.append(document.fault(message, ("boundary", at), code="unknown-contract", hint=hint))
+        return tuple(content.boundary)
+
+    # What builds on others
+
+    def _check_concepts(self) -> None:
+        meant = [(document, taxonomy) for document, taxonomy in self._typed if names_concepts(taxonomy)]
+        own = self._file[1].ontology if self._file else None
+        if not meant and own is None:
+            return
+        ontology = builtin()
+        if own is not None and self._file is not None:
+            path = Path(self._file[0].file or ".").parent / own
+            self.files.append(path)
+            ontology = _read_ontology(path, ontology)
+        for document, taxonomy in meant:
+            self.faults += misfits(document, taxonomy, ontology)
+
     def _take_contract(self, document: Document) -> None:
-        content = validate(document, ContractFile)
-        taxonomy = Taxonomy.from_document(document, ignore=CONTRACT_KEYS, check_unit=check_unit)
-        if content.contract in self.contracts or content.contract in self.domains:
-            raise document.fault(f"the name {content.contract!r} is taken", ("contract",), code="duplicate-contract")
-        common = taxonomy.types[0]
-        tables: dict[str, Table] = dict(content.tables)
-        members = {
-            domain: tuple(self._member_mappings(document, ("members", domain), given, common, tables))
-            for domain, given in content.members.items()
-        }
-        observers = {
-            domain: tuple(self._observer_mappings(document, ("observers", domain), given, taxonomy, tables))
-            for domain, given in content.observers.items()
-        }
-        self.contracts[content.contract] = Contract(content.contract, common, members, observers, content.description)
-
-    def _member_mappings(
-        self, document: Document, at: tuple[str, str], given: _Given, common: EventType, tables: dict[str, Table]
-    ) -> Iterator[Mapping]:
-        for path, one in _each(at, given):
-            local = self._local_type(document, path, at[1], one.type)
-            if local is not None:
-                taxonomy = self.domains[at[1]].taxonomy
-                yield self._mapping(document, path, one, Scope(local, taxonomy, tables), common)
-
-    def _observer_mappings(
-        self, document: Document, at: tuple[str, str], given: _Given, contract: Taxonomy, tables: dict[str, Table]
-    ) -> Iterator[Mapping]:
-        for path, one in _each(at, given):
-            local = self._local_type(document, path, at[1], one.type)
-            if local is not None:
-                yield self._mapping(document, path, one, Scope(contract.types[0], contract, tables), local)
-
-    def _local_type(self, document: Document, path: tuple[Any, ...], domain: str, name: str) -> EventType | None:
-        if domain not in self.domains:
-            self.faults.append(
-                document.fault(
-                    f"there is no domain {domain!r}",
-                    path[:2],
-                    code="unknown-domain",
-                    key=True,
-                    hint=did_you_mean(domain, self.domains),
-                )
-            )
-            return None
+        name = document.data.get("contract")
+        if f"{self.inside}{name}" in self.contracts or name in self._parties:
+            raise document.fault(f"the name {name!r} is taken", ("contract",), code="duplicate-contract")
+        reader = ContractReader(document, self._parties, self.contracts, self._names, self.inside)
         try:
-            return self.domains[domain].taxonomy.type(name)
-        except Misuse as error:
-            self.faults.append(document.fault(error.message, (*path, "type"), code=error.code, hint=error.hint))
-            return None
+            contract = read_contract(reader)
+        finally:
+            self.files += reader.files
+        self.contracts[contract.name] = contract
+        self._functions.update(reader.names.functions)
 
-    def _mapping(
-        self, document: Document, path: tuple[Any, ...], given: MappingFile, scope: Scope, target: EventType
-    ) -> Mapping:
-        mapping, faults = read_mapping(given.map, scope, target)
-        for name, error in faults:
-            if name and (error.place is not None or error.code == "syntax"):
-                self.faults.append(document.locate(error, (*path, "map", name)))
-            else:
-                at = (*path, "map", name) if name else (*path, "map")
-                self.faults.append(document.fault(error.message, at, code=error.code, key=True, hint=error.hint))
-        return mapping
-
-    def _take_profiles(self, document: Document) -> None:
-        for name, given in validate(document, ProfilesFile).profiles.items():
-            if OPERAND in name:
-                hint = "use letters, digits, underscores, dots and dashes"
-                error = document.fault(
-                    f"{name!r} cannot name a profile", ("profiles", name), code="bad-name", key=True, hint=hint
-                )
-                self.faults.append(error)
-            elif name in self.profiles or name in self.composites:
-                error = document.fault(f"there are two profiles {name!r}", ("profiles", name), code="duplicate-profile")
-                self.faults.append(error)
-            else:
-                self._guarded(partial(self._take_profile, document, name, given))
-
-    def _take_profile(self, document: Document, name: str, given: ProfileFile) -> None:
-        at = ("profiles", name)
-        if given.domain not in self.domains:
-            hint = did_you_mean(given.domain, self.domains)
-            raise document.fault(
-                f"there is no domain {given.domain!r}", (*at, "domain"), code="unknown-domain", hint=hint
-            )
-        if is_composite_entry(given.clauses):
-            self._take_composite(document, name, given)
-            return
-        try:
-            scope = self._visible_type(given.domain, given.on)
-        except Misuse as error:
-            raise document.fault(error.message, (*at, "on"), code=error.code, hint=error.hint) from None
-        try:
-            tree = bind_text(given.where, scope)
-        except Misuse as error:
-            raise document.locate(error, (*at, "where")) from None
-        assert scope.type is not None
-        self.profiles[name] = Subscription(name, given.domain, scope.type, given.where, tree)
-
-    def _take_composite(self, document: Document, name: str, given: ProfileFile) -> None:
-        at = ("profiles", name)
-        composite, faults = build_composite(given.clauses, lambda error, part: document.locate(error, (*at, part)))
-        self.faults += faults
-        if composite is None:
-            return
-        scopes: dict[str, Scope] = {}
-        for one in operands(composite.pattern):
-            try:
-                scopes[one.name] = self._visible_type(given.domain, one.type)
-            except Misuse as error:
-                found = error_at(given.on, max(given.on.find(one.type or ""), 0), error)
-                raise document.locate(found, (*at, "on")) from None
-        try:
-            bound = composite.bind(name, operand_scopes=scopes)
-        except Misuse as error:
-            raise document.locate(error, (*at, part_of(error, composite))) from None
-        subscriptions = tuple(_operand_of(bound, given.domain, operand, scope) for operand, scope in scopes.items())
-        self.composites[name] = CompositeSubscription(name, given.domain, bound, subscriptions)
-
-    def _visible_type(self, domain: str, name: str | None) -> Scope:
-        """A type of the subscriber's own domain, or a contract type under its qualified name."""
-        contract = self.contracts.get((name or "").rpartition(".")[0])
-        if contract is not None and name is not None:
-            taxonomy = Taxonomy(contract.name, [contract.type])
-            return Scope(taxonomy.type(name), taxonomy)
-        taxonomy = self.domains[domain].taxonomy
-        return Scope(taxonomy.type(name or EVENT.name), taxonomy)
+    def _take_profiles(self) -> None:
+        own = {one.name.removeprefix(self.inside): one for one in self.contracts.values() if self._is_own(one)}
+        mine = {name: one for name, one in self.domains.items() if one.federation is None}
+        reader = ProfileReader(
+            mine,
+            own,
+            areas(self.domains, self._nested),
+            replace(self._names, functions={**self._names.functions, **self._functions}),
+            dict(self.profiles),
+            dict(self.composites),
+        )
+        for document in self._profile_files:
+            self.guarded(partial(reader.take, document))
+        self.faults += reader.faults
+        self.profiles, self.composites = reader.simple, reader.composite
 
 
-def _operand_of(bound: BoundPattern, domain: str, operand: str, scope: Scope) -> Subscription:
-    """What an operand subscribes to."""
-    assert scope.type is not None, "operands in a federation have a type"
-    tree = bound.asked(operand)  # only events of its type come on the routes to it
-    return Subscription(f"{bound.name}{OPERAND}{operand}", domain, scope.type, render(tree), tree)
+def _inside(domain: Domain, federation: str) -> Domain:
+    return replace(domain, federation=f"{federation}.{domain.federation}" if domain.federation else federation)
 
 
-_Given = MappingFile | list[MappingFile]
+def _read_ontology(path: Path, onto: Ontology) -> Ontology:
+    if path.suffix in _SUFFIXES:
+        return read_ontology(path, onto=onto)
+    from comity.meaning.rdf import read_turtle  # what reads Turtle takes long to load
+
+    return read_turtle(path, onto=onto)
 
 
-def _each(at: tuple[Any, ...], given: _Given) -> Iterator[tuple[tuple[Any, ...], MappingFile]]:
-    if isinstance(given, MappingFile):
-        yield at, given
-    else:
-        yield from (((*at, number), one) for number, one in enumerate(given))
+def _published(document: Document, taxonomy: Taxonomy) -> frozenset[str] | None:
+    """The types that a domain publishes; None for all of them."""
+    given = document.data.get("publish")
+    if given is None:
+        return None
+    if not isinstance(given, list):
+        raise document.fault("`publish` is a list of types", ("publish",), code="bad-value")
+    for at, name in enumerate(given):
+        if not isinstance(name, str) or taxonomy.find(name) is None:
+            hint = did_you_mean(str(name), [one.name for one in taxonomy.types])
+            raise document.fault(f"unknown type `{name}`", ("publish", at), code="unknown-type", hint=hint)
+    return frozenset(given)

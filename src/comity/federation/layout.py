@@ -19,7 +19,8 @@ from comity.errors import ComityError, Misuse, Place
 PROFILES = "profiles"
 _INDENT = "  "
 _EMPTY_FLOW = re.compile(r"\{\s*\}")
-Fields = Mapping[str, str | int]
+Fields = Mapping[str, Any]
+"""Texts and numbers, and lists and mappings of these."""
 
 
 class _Entry(NamedTuple):
@@ -89,19 +90,24 @@ def with_fields(text: str, file: str, name: str, fields: Fields, dropped: Iterab
     return _checked(text, file, {**data, PROFILES: {**data[PROFILES], name: new}})
 
 
-def scalar(value: str | int, *, flow: bool = False) -> str:
-    """A text, or a whole number, as YAML in one line, plain if it can be.
+def scalar(value: Any, *, flow: bool = False) -> str:
+    """A text, a number, or a list or mapping of these as YAML in one line, plain if it can be.
 
     >>> scalar("x > 1"), scalar("name = 'a'"), scalar("true"), scalar("a: b, 'c'")
     ('x > 1', "name = 'a'", "'true'", "'a: b, ''c'''")
     """
-    if isinstance(value, int):
-        return str(value)
+    if isinstance(value, dict):
+        inner = (f"{scalar(key, flow=True)}: {scalar(one, flow=True)}" for key, one in value.items())
+        return "{" + ", ".join(inner) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(scalar(one, flow=True) for one in value) + "]"
+    if isinstance(value, int | float):
+        return json.dumps(value)
     quoted = "'" + value.replace("'", "''") + "'"
     spellings = [value, quoted] if "\n" not in value else []
     for spelt in (*spellings, json.dumps(value, ensure_ascii=False), _escaped(value)):
         if _reads_as(f"{{k: {spelt}}}" if flow else f"k: {spelt}", {"k": value}):
-            return spelt
+            return str(spelt)
     raise Misuse("the text holds characters that a YAML file cannot hold", code="bad-character")
 
 
@@ -223,7 +229,7 @@ def _flow_entry(name: str, fields: Fields) -> str:
     return f"{scalar(name, flow=True)}: {{{inner}}}"
 
 
-def _with_field(text: str, name: str, key: str, value: str | int) -> str:
+def _with_field(text: str, name: str, key: str, value: Any) -> str:
     """The text with one field of a profile set: in its place if it is there, else behind the other fields."""
     node = next(entry.value for entry in _entries(_profiles_node(text)) if entry.name == name)
     fields = _entries(node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from comity.connect.specs import SinkSpec, SourceSpec
@@ -12,6 +13,7 @@ from comity.contract.mapping import Mapping
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
 from comity.expression.tree import Expression
+from comity.meaning.rates import Rates
 from comity.pattern.bound import BoundPattern
 
 
@@ -22,19 +24,56 @@ class Domain:
     name: str
     taxonomy: Taxonomy
     description: str | None = None
+    published: frozenset[str] | None = None
+    """The types that others may see, by simple name; None for all of them."""
+    federation: str | None = None
+    """The federation inside this one that it belongs to; None when it belongs to this one itself."""
+
+    def publishes(self, type: EventType) -> bool:
+        """Whether others may see the type."""
+        return self.published is None or type.name in self.published
+
+
+class ContractKind(StrEnum):
+    """How a contract came about."""
+
+    DOMAIN_TO_DOMAIN = "domain-to-domain"
+    """Two domains founded it, and nobody else joined."""
+    GLOBAL = "global"
+    """An authority founded it, empty, and domains join."""
+    HYBRID = "hybrid"
+    """Two domains founded it, and others joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """A common type; members give events to it, observers take events from it."""
+    """A common type; members give events to it, observers take events from it.
+
+    A member or observer is a domain, or a federation inside this one; the types of a federation are those of the
+    contracts at its boundary.
+    """
 
     name: str
     type: EventType
     members: AbstractMapping[str, tuple[Mapping, ...]]
-    """By domain: mappings from its types to the contract type."""
+    """By member: mappings from its types to the contract type."""
     observers: AbstractMapping[str, tuple[Mapping, ...]]
-    """By domain: mappings from the contract type to its types."""
+    """By observer: mappings from the contract type to its types."""
     description: str | None = None
+    version: int = 1
+    authority: str | None = None
+    founders: tuple[str, ...] = ()
+    federation: str | None = None
+    """The federation inside this one that it belongs to; None when it belongs to this one itself."""
+    earlier: AbstractMapping[int, EventType] = field(default_factory=dict)
+    """The types of earlier versions, to which some members or observers may still keep."""
+
+    @property
+    def kind(self) -> ContractKind:
+        if not self.founders:
+            return ContractKind.GLOBAL
+        joined = self.members.keys() - set(self.founders)
+        return ContractKind.HYBRID if joined else ContractKind.DOMAIN_TO_DOMAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +85,11 @@ class Subscription:
     type: EventType
     text: str
     tree: Expression
+    deliver: Mapping | None = None
+    """Into the context that the subscriber named."""
+    sources: frozenset[str] | None = None
+    """The domains whose events it wants; None for all of them."""
+    priority: int = 0
 
 
 OPERAND = "/"
@@ -60,6 +104,7 @@ class CompositeSubscription:
     domain: str
     bound: BoundPattern
     operands: tuple[Subscription, ...]
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +122,24 @@ class Federation:
     folder: Path | None = None
     """The folder of its files, against which relative paths in options are meant."""
     composites: AbstractMapping[str, CompositeSubscription] = field(default_factory=dict)
+    boundary: tuple[str, ...] = ()
+    """Its contracts whose types are visible outside, so that it is a domain to the federation around it."""
+    inside: tuple[str, ...] = ()
+    """The federations directly inside it."""
+    rates: Rates | None = None
+    files: tuple[Path, ...] = ()
+    """What was read beside the YAML files: tables, rates, functions, stylesheets."""
 
     def subscriptions(self) -> Iterator[Subscription]:
         """What all profiles subscribe to: simple ones, and the operands of composite ones."""
         yield from self.profiles.values()
         for composite in self.composites.values():
             yield from composite.operands
+
+    def priorities(self) -> dict[str, int]:
+        """By profile, where it is not 0."""
+        named: list[Subscription | CompositeSubscription] = [*self.profiles.values(), *self.composites.values()]
+        return {one.name: one.priority for one in named if one.priority}
 
     def local_types(self) -> Iterator[EventType]:
         """The concrete types of all domains."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from comity.document import parse_document, validate
 from comity.errors import Faults, Misuse
-from comity.federation.schema import ProfileFile, ProfilesFile
+from comity.federation.schema import TERMS, ProfileFile, ProfilesFile
 from comity.pattern.text.clauses import PARAMETERS
 from comity.pattern.text.render import composite_clauses
 from comity.profile.files import is_text_form, parse_profiles
@@ -25,19 +26,22 @@ class NewProfile:
     description: str | None = None
     parameters: Mapping[str, str | int] = field(default_factory=dict, hash=False)
     """Of a composite profile, what it says by the words of `PARAMETERS`."""
+    terms: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """How it is registered and delivered, by the words of `TERMS`."""
 
     @property
-    def fields(self) -> dict[str, str | int]:
+    def fields(self) -> dict[str, Any]:
         """What its entry in a file holds."""
         told = {"domain": self.domain, "on": self.on, "where": self.where, "description": self.description}
-        return {key: value for key, value in told.items() if value is not None} | dict(self.parameters)
+        return {key: value for key, value in told.items() if value is not None} | {**self.parameters, **self.terms}
 
     @classmethod
     def of_entry(cls, name: str, entry: ProfileFile) -> NewProfile:
         """The profile that an entry of a file holds."""
         given = {word: getattr(entry, word) for word in PARAMETERS}
         said = {word: value for word, value in given.items() if value is not None}
-        return cls(name, entry.domain, entry.on, entry.where, entry.description, said)
+        terms = entry.model_dump(mode="json", by_alias=True, exclude_unset=True, include=set(TERMS))
+        return cls(name, entry.domain, entry.on, entry.where, entry.description, said, terms)
 
 
 def read_new_profiles(text: str, file: str, domain: str | None = None) -> list[NewProfile]:

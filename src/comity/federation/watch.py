@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,14 +26,17 @@ class WatchedFederation:
     on_fault: Callable[[ComityError], None] = lambda error: None
     _federation: Federation | None = field(default=None, init=False)
     _signature: Signature = field(default=(), init=False)
+    _beside: Signature = field(default=(), init=False)
+    """The same of tables, rates, functions and stylesheets, which the files name."""
 
     def current(self) -> Federation:
         """The federation as its files say now."""
-        signature = self._look()
+        signature = _marks(federation_files(self.folder))
         if self._federation is None:
             self._federation, self._signature = self._load(), signature
-        elif signature != self._signature:
-            self._signature = signature
+            self._beside = _marks(self._federation.files)
+        elif signature != self._signature or _marks(self._federation.files) != self._beside:
+            self._signature, self._beside = signature, _marks(self._federation.files)
             try:
                 self._federation = self._load()
             except ComityError as error:
@@ -45,8 +48,9 @@ class WatchedFederation:
         check_bounded(one.bound for one in found.composites.values())
         return found
 
-    def _look(self) -> Signature:
-        return tuple(_mark(path) for path in federation_files(self.folder))
+
+def _marks(paths: Iterable[Path]) -> Signature:
+    return tuple(_mark(path) for path in paths)
 
 
 def _mark(path: Path) -> tuple[str, int, int, int, int]:

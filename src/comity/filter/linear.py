@@ -114,11 +114,15 @@ def _sum(node: Expression, space: Space) -> _Sum | None:
         case Negative(operand):
             inner = _sum(operand, space)
             return inner.scaled(Fraction(-1)) if inner and inner.values != TIMESTAMPS else None
-        case Call("float", (operand,)):
+        case Call("float", (operand,)) if _is_number(operand, space):  # it reads texts, too
             return _sum(operand, space)
         case Arithmetic(symbol, left, right):
             return _combined(symbol, _sum(left, space), _sum(right, space))
     return None
+
+
+def _is_number(node: Expression, space: Space) -> bool:
+    return not isinstance(node, Attribute) or space.kind(node.path) in (Kind.INT, Kind.FLOAT)
 
 
 def _constant(value: object) -> _Sum | None:

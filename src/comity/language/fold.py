@@ -10,10 +10,10 @@ from comity.expression.evaluate import evaluate, holds
 from comity.expression.tree import (
     FALSE,
     MIRRORED,
+    MISSING,
     TRUE,
     And,
     Attribute,
-    Call,
     Compare,
     Conditional,
     Exists,
@@ -22,13 +22,11 @@ from comity.expression.tree import (
     Literal,
     Not,
     Or,
+    depends_on_event,
     is_truth,
     rebuild,
-    walk,
 )
 
-MISSING = Call("coalesce", ())
-"""The value that is never there."""
 _NO_EVENT = Event("", "", "")
 
 
@@ -118,4 +116,4 @@ def _attribute(node: Attribute, type: EventType | None) -> Expression:
 
 def reads_events(node: Expression) -> bool:
     """Whether its value depends on the event."""
-    return any(isinstance(part, Attribute | IsType) for part in walk(node))
+    return depends_on_event(node)

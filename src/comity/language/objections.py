@@ -17,6 +17,7 @@ from comity.expression.tree import (
     Conditional,
     Exists,
     Expression,
+    Extension,
     In,
     IsType,
     Literal,
@@ -77,7 +78,9 @@ class Known:
 
 def objection(node: Expression, capability: Capability, known: Known) -> str | None:
     """The code of the reason why the filter cannot be said as it stands; None when it can."""
-    return None if capability.is_ours else next(_objections(node, capability, known), None)
+    if capability.is_ours:  # but extension functions are of a contract, and stay where it is
+        return "function-not-supported" if any(isinstance(part, Extension) for part in walk(node)) else None
+    return next(_objections(node, capability, known), None)
 
 
 def _objections(node: Expression, can: Capability, known: Known) -> Iterator[str]:
@@ -169,6 +172,8 @@ def _of_value(node: Expression, can: Capability, known: Known) -> Iterator[str]:
         case Call(function):
             if function not in can.functions:
                 yield "function-not-supported"
+        case Extension():
+            yield "function-not-supported"
         case Lookup():
             if "lookup" not in can.functions:
                 yield "function-not-supported"

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from comity.event.kinds import ORDERED, Kind, comparable, kind_of
+from comity.expression.simplify.spell_cases import spell_cases
 from comity.expression.tree import (
     FALSE,
     And,
     Attribute,
     Between,
+    Call,
     Compare,
     Exists,
     Expression,
@@ -25,7 +27,7 @@ from comity.expression.tree import (
 from comity.language.fold import both, either
 from comity.language.numbers import in_kind
 from comity.language.objections import Known
-from comity.language.texts import same_text_tests
+from comity.language.texts import one_of_each, same_text_tests
 
 NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _TYPE = Attribute(("event", "type"))
@@ -118,8 +120,20 @@ def _simple(atom: Expression, known: Known) -> Iterator[Expression]:
             yield both(Compare("!=", operand, item) for item in fitting) if fitting else FALSE
         case TextTest(operator) if kind is Kind.STRING or (kind is None and operator != "contains"):
             yield from same_text_tests(atom)
+            yield from _in_one_case(atom, known)
         case IsType(_, names):
             yield _one_of(_TYPE, list(names)) if names else FALSE
+
+
+def _in_one_case(atom: TextTest, known: Known) -> Iterator[Expression]:
+    """`lower(x) = 'abc'` for the pattern that simplification makes of it: a language may have the one or the other."""
+    spelling = one_of_each(atom.text) if atom.operator == "matches" else None
+    if spelling is None or known.type is None:
+        return
+    for case, wanted in (("lower", spelling.lower()), ("upper", spelling.upper())):
+        test = Compare("!=" if atom.negated else "=", Call(case, (atom.operand,)), Literal(wanted))
+        if spell_cases(test, known.type) == atom:
+            yield test
 
 
 def _path(atom: Expression) -> tuple[str, ...] | None:

@@ -64,6 +64,18 @@ def _prefix_as_range(atom: TextTest) -> Iterator[Expression]:
         yield both([Compare(">=", atom.operand, low), Compare("<", atom.operand, high)])
 
 
+def one_of_each(pattern: str) -> str | None:
+    """A text that a regular expression matches, when it is a row of classes of characters; else None.
+
+    >>> one_of_each("[Aa]b"), one_of_each("a*")
+    ('Ab', None)
+    """
+    parsed = _parsed(pattern)
+    items = parsed.items if isinstance(parsed, Sequence) else (parsed,)
+    chars = [chr(item.ranges[0][0]) for item in items if isinstance(item, Chars) and item.ranges]
+    return "".join(chars) if len(chars) == len(items) else None
+
+
 def weaker_text_tests(atom: TextTest) -> Iterator[Expression]:
     """Simpler tests of a string that hold whenever this one does."""
     if atom.negated:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
-from comity.event.kinds import comparable
+from comity.errors import Misuse
+from comity.event.kinds import Value, comparable
+from comity.expression.regex import parse_regex
+from comity.expression.regex_tree import Chars, Regex, Sequence
+from comity.expression.simplify.cut_separators import wider_test
+from comity.expression.time_formats import time_format
 from comity.expression.tree import (
     MIRRORED,
     Arithmetic,
@@ -15,18 +21,24 @@ from comity.expression.tree import (
     Compare,
     Exists,
     Expression,
+    Extension,
     In,
     IsType,
+    Literal,
     Lookup,
     Negative,
     Not,
     TextTest,
     children,
 )
+from comity.filter.sets.symbols import after_prefix
 from comity.language.bounds import Box, Range, bounds_of
 from comity.language.fold import both
 from comity.language.objections import Known
 from comity.language.texts import weaker_text_tests
+
+_MOST_CHARS = 64
+"""Characters that can stand in one place for the first and the last of them to say something."""
 
 
 def weaker(leaf: Expression, known: Known, around: Box) -> Iterator[list[Expression]]:
@@ -46,7 +58,15 @@ def weaker(leaf: Expression, known: Known, around: Box) -> Iterator[list[Express
 
 
 def _parts(atom: Expression, known: Known, around: Box) -> Iterator[Expression]:
+    yield from wider_test(atom)
     match atom:
+        case TextTest("matches", operand, text, False):
+            yield from weaker_text_tests(atom)
+            yield from _between_spellings(operand, text)
+        case Compare(
+            "<" | "<=" | ">" | ">=" as operator, Call("parse_time", (text, Literal(str(format)))), Literal(time)
+        ):
+            yield from _in_order(f"{operator[0]}=", text, format, time)
         case TextTest("starts with", operand):
             for found in bounds_of(atom).values():
                 yield from replace(found, high_open=False).tests(operand)
@@ -61,6 +81,37 @@ def _parts(atom: Expression, known: Known, around: Box) -> Iterator[Expression]:
         case Between(operand, low, high, False):
             yield Compare(">=", operand, low)
             yield Compare("<=", operand, high)
+
+
+def _between_spellings(operand: Expression, pattern: str) -> Iterator[Expression]:
+    """The least and the greatest text that a pattern takes, as far as it is a row of single characters."""
+    low, high, whole = _ends(parse_regex(pattern))
+    if low == high:  # that is a prefix, and said already
+        return
+    if whole:
+        yield Between(operand, Literal(low), Literal(high))
+    else:
+        yield from Range(low, after_prefix(high), high_open=True).tests(operand)
+
+
+def _ends(regex: Regex) -> tuple[str, str, bool]:
+    """What the texts of a pattern begin with at the least and at the most, and whether that is all of them."""
+    low = high = ""
+    for item in regex.items if isinstance(regex, Sequence) else (regex,):
+        if not isinstance(item, Chars) or not 0 < sum(last - first + 1 for first, last in item.ranges) <= _MOST_CHARS:
+            return low, high, False
+        low, high = low + chr(item.ranges[0][0]), high + chr(item.ranges[-1][1])
+    return low, high, True
+
+
+def _in_order(operator: str, text: Expression, format: str, time: Value) -> Iterator[Expression]:
+    """Texts of a format in which they stand in the order of times: `2026-05-01` and later ones."""
+    try:
+        found = time_format(format)
+    except Misuse:
+        return
+    if found.is_ordered and isinstance(time, datetime):
+        yield Compare(operator, text, Literal(found.write(time)))
 
 
 def _by_the_other(
@@ -91,6 +142,15 @@ def _needed(atom: Expression) -> Iterator[Attribute]:
 def _strictly_read(node: Expression) -> Iterator[Attribute]:
     if isinstance(node, Attribute):
         yield node
-    elif isinstance(node, Arithmetic | Negative | Lookup) or (isinstance(node, Call) and node.function != "coalesce"):
+    elif _needs_its_parts(node):
         for part in children(node):
             yield from _strictly_read(part)
+
+
+def _needs_its_parts(node: Expression) -> bool:
+    match node:
+        case Call(function):
+            return function != "coalesce"
+        case Extension(_, function):
+            return not function.takes_missing
+    return isinstance(node, Arithmetic | Negative | Lookup)

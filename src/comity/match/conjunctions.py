@@ -13,7 +13,7 @@ from typing import NamedTuple
 from comity.event.event import Event
 from comity.event.types import AttributeType
 from comity.expression.evaluate import holds
-from comity.expression.tree import And, Attribute, Expression, IsType, Literal, Not, Or, walk
+from comity.expression.tree import And, Expression, Literal, Not, Or, depends_on_event
 from comity.limits import limits
 from comity.match.channels import ANYTHING, Path
 from comity.match.regions import Region, RegionReader, complement
@@ -87,7 +87,7 @@ class ConjunctionReader:
     def _atom(self, node: Expression, positive: bool) -> Conjunctions:
         region = self.regions.region(node)
         if region is None:
-            if not _reads_events(node):
+            if not depends_on_event(node):
                 return _ALWAYS if holds(node, _NO_EVENT) is positive else _NEVER
             needed = self.regions.needed(node) if positive else ()
             return [Conjunction(needed, (node if positive else Not(node),))]
@@ -105,10 +105,6 @@ def _joined(parts: list[Conjunction]) -> Conjunction:
     regions = tuple([region for part in parts for region in part.regions])
     tests = [test for part in parts for test in part.tests]
     return Conjunction(regions, tuple(dict.fromkeys(tests)) if tests else ())
-
-
-def _reads_events(node: Expression) -> bool:
-    return any(isinstance(part, Attribute | IsType) for part in walk(node))
 
 
 def _tested(node: Expression, positive: bool) -> Conjunction:

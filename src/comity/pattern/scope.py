@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,14 @@ class OperandScope(Scope):
         except Misuse as error:
             raise replace_path(error, ".".join(path)) from None
 
+    def moment(self, paths: Collection[tuple[str, ...]]) -> Attribute:
+        """The time of the one event that the attributes are of."""
+        names = sorted({path[0] for path in paths})
+        if len(names) != 1:
+            hint = "convert each of them first, for example value(a.price, 'EUR') > value(b.price, 'EUR')"
+            raise Misuse("money of several events has no one time", code="ambiguous-moment", hint=hint)
+        return Attribute((names[0], ENVELOPE_NAME, "time"))
+
 
 def replace_path(error: Misuse, path: str) -> Misuse:
     """The error at the path as it is written in the condition."""
@@ -73,7 +81,19 @@ def scope_of(
     names = names or OpenNames()
     tables = tables or {}
     scopes = operand_scopes or {one.name: _operand_scope(one, taxonomy, tables) for one in operands(pattern)}
-    return OperandScope(None, taxonomy, tables, names.units, False, names.texts, scopes)
+    first = next(iter(scopes.values()), Scope())
+    return OperandScope(
+        None,
+        taxonomy,
+        tables,
+        names.units,
+        False,
+        names.texts,
+        operand_scopes=scopes,
+        functions=first.functions,
+        rates=first.rates,
+        codes=first.codes,
+    )
 
 
 def _operand_scope(operand: Operand, taxonomy: Taxonomy | None, tables: Mapping[str, Table]) -> Scope:

@@ -13,17 +13,16 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from comity.event.kinds import Kind
 from comity.event.types import EventType
-from comity.expression.simplify import simplify
-from comity.expression.tree import FALSE
 from comity.federation.model import OPERAND
 from comity.pattern.bank import Bank
 from comity.pattern.correlation import Path
 from comity.pattern.occurrence import NO_TIE
 from comity.pipeline.columns import TypedColumns
-from comity.pipeline.deliver import mapped, missing_attributes, rejected_line
+from comity.pipeline.deliver import rejected_line
 from comity.pipeline.detect_buckets import NO_KEY, salts_of
 from comity.pipeline.detect_extract import COUNTED, DOUBTFUL, LATE, REFUSED, ROWS
 from comity.pipeline.lines import json_line
+from comity.pipeline.mapped import Attributes, follow
 from comity.pipeline.operands import quoted
 from comity.plan.stages import PlannedPattern
 from comity.plan.ways import Way, Ways
@@ -153,10 +152,10 @@ class OperandColumns:
             "made_bucket": bucket,
         }
 
-    def _key(self, parts: tuple[tuple[Path, ...], ...], seen: Column, way: int) -> Column:
+    def _key(self, parts: tuple[tuple[Path, ...], ...], seen: Attributes, way: int) -> Column:
         return key_column([[_text(path, seen, self.ways[way]) for path in paths] for paths in parts])
 
-    def _tie(self, path: Path, seen: Column, way: int) -> Column:
+    def _tie(self, path: Path, seen: Attributes, way: int) -> Column:
         target = self.ways[way].target
         declared = target.attribute_at(path)
         if declared is None or declared.kind is not Kind.INT:
@@ -195,19 +194,11 @@ def _case(number: Column, columns: Iterable[tuple[int, Column]]) -> Column:
     return F.lit(None) if found is None else found
 
 
-def _seen(way: Way) -> tuple[Column, Column]:
+def _seen(way: Way) -> tuple[Attributes, Column]:
     """The attributes as the subscriber sees them, and whether nothing mandatory is missing."""
-    met, tests = quoted(way.source.qualified_name), [F.lit(True)]
-    if way.mediate is not None:
-        met = mapped(way.mediate, TypedColumns(way.source, way.source.qualified_name))
-        if simplify(way.mediate.incomplete(), way.source) != FALSE:
-            tests.append(F.size(missing_attributes(met, way.mediate.target)) == 0)
-    seen = met
-    if way.observe is not None:
-        seen = mapped(way.observe, TypedColumns(way.observe.source, met))
-        if simplify(way.observe.incomplete(), way.observe.source) != FALSE:
-            tests.append(F.size(missing_attributes(seen, way.target)) == 0)
-    return seen, reduce(lambda one, other: one & other, tests)
+    found = follow(way)
+    tests = [F.size(missing) == 0 for missing in (found.unmet, found.unseen) if missing is not None]
+    return found.seen, reduce(lambda one, other: one & other, tests, F.lit(True))
 
 
 def _own_line(source: EventType) -> Column:
@@ -215,7 +206,7 @@ def _own_line(source: EventType) -> Column:
     return F.when(own.isNotNull(), json_line(own, source, {}))
 
 
-def _text(path: Path, seen: Column, way: Way) -> Column:
+def _text(path: Path, seen: Attributes, way: Way) -> Column:
     """An attribute as a text that is the same for equal values, and only for them; null when it is missing."""
     if path == ("event", "type"):
         return F.lit(f"s{way.target.qualified_name}")

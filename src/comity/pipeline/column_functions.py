@@ -17,6 +17,7 @@ from comity.expression.like import Token, Wildcard, like_matcher, like_to_regex,
 from comity.expression.regex import fullmatch, is_linear_in_java, parse_regex, to_java
 from comity.pipeline.column_arithmetic import as_float
 from comity.pipeline.column_comparison import any_of, compare, exact_bound
+from comity.pipeline.column_conversions import BUILDERS, converted
 from comity.pipeline.operands import (
     MAX_FLOAT,
     Alternatives,
@@ -53,8 +54,11 @@ def call(name: str, arguments: tuple[Alternatives, ...]) -> Alternatives:
 
 def _result(name: str, kinds: tuple[Kind, ...], operands: tuple[Operand, ...]) -> Operand:
     size = 2 * sum(operand.size for operand in operands) + 2
-    if name == "float" or (name in ("floor", "ceil") and kinds[0] is Kind.INT):
-        return as_float(operands[0], kinds[0]) if name == "float" else operands[0]
+    conversion = converted(name, kinds, operands)
+    if conversion is not None:
+        return conversion
+    if name in ("floor", "ceil") and kinds[0] is Kind.INT:
+        return operands[0]
     if name == "point":
         operands = tuple(as_float(operand, kind) for operand, kind in zip(operands, kinds, strict=True))
     columns = [operand.column for operand in operands]
@@ -99,6 +103,7 @@ def _part(part: Callable[[Column], Column]) -> Callable[[Column], Column]:
 
 
 _BUILDERS: Mapping[str, Callable[..., Column]] = {
+    **BUILDERS,
     # Spark and Python map cases alike; only characters newer than the Unicode version of the Python at hand differ.
     "lower": F.lower,
     "upper": F.upper,

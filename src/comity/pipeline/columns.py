@@ -24,6 +24,7 @@ from comity.expression.tree import (
     Conditional,
     Exists,
     Expression,
+    Extension,
     In,
     IsType,
     Literal,
@@ -32,10 +33,11 @@ from comity.expression.tree import (
     Not,
     Or,
     TextTest,
-    walk,
+    depends_on_event,
 )
 from comity.pipeline.column_arithmetic import arithmetic, negative
 from comity.pipeline.column_comparison import any_of, between, certain, compare, none_of, one_of, outside
+from comity.pipeline.column_extensions import extension
 from comity.pipeline.column_functions import call, lookup, text_test
 from comity.pipeline.operands import (
     MAX_NODES,
@@ -102,7 +104,7 @@ _NOTHING = _Nothing()
 
 
 def _is_constant(node: Expression) -> bool:
-    return not any(isinstance(part, Attribute | Exists | IsType) for part in walk(node))
+    return not depends_on_event(node)
 
 
 def _truth(node: Expression, columns: AttributeColumns) -> _Truth:
@@ -178,6 +180,8 @@ def _value(node: Expression, columns: AttributeColumns) -> Alternatives:
             return _coalesce([_value(argument, columns) for argument in arguments])
         case Call(function, arguments):
             return call(function, tuple(_value(argument, columns) for argument in arguments))
+        case Extension(_, function, arguments):
+            return extension(function, tuple(_value(argument, columns) for argument in arguments))
         case Conditional(condition, then, otherwise):
             return _conditional(_truth(condition, columns), _value(then, columns), _value(otherwise, columns))
         case Lookup(_, key, rows):

@@ -16,15 +16,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from comity.connect.folder import REJECTED
-from comity.contract.mapping import Mapping
-from comity.event.types import AttributeType, EventType
-from comity.expression.simplify import simplify
-from comity.expression.tree import FALSE
+from comity.event.types import EventType
 from comity.federation.model import OPERAND
-from comity.pipeline.columns import TypedColumns, compile_value
 from comity.pipeline.lines import json_line
+from comity.pipeline.mapped import follow
 from comity.pipeline.operands import quoted
-from comity.pipeline.wrap import ENVELOPE_FIELDS, REJECTED_TYPE, spark_type, struct_type
+from comity.pipeline.wrap import ENVELOPE_FIELDS, REJECTED_TYPE, struct_type
 from comity.plan.ways import Way, Ways
 
 FOUND_TYPE = T.ArrayType(
@@ -107,58 +104,15 @@ def _outcome(to: Column, line: Column) -> Column:
 
 def _follow(way: Way, profile: Column) -> Column:
     """What becomes of an event on a way; null when mediation fails, which the way without a subscriber tells."""
-    own = quoted(way.source.qualified_name)
-    columns = TypedColumns(way.source, way.source.qualified_name)
-    met, met_type = own, way.source
-    if way.mediate is not None:
-        met, met_type = mapped(way.mediate, columns), way.mediate.target
-    missing = missing_attributes(met, met_type)
+    found = follow(way)
     if way.subscriber is None:
-        return _outcome(F.lit(REJECTED), _unmapped_line(way.source, missing))
-    seen = met if way.observe is None else mapped(way.observe, TypedColumns(way.observe.source, met))
-    told = _outcome(F.lit(way.subscriber), json_line(seen, way.target, {"profile": profile}))
-    if way.observe is not None and simplify(way.observe.incomplete(), way.observe.source) != FALSE:
-        unseen = missing_attributes(seen, way.target)
-        refused = _outcome(F.lit(REJECTED), _unmapped_line(way.source, unseen))
-        told = F.when(F.size(unseen) > 0, refused).otherwise(told)
-    if way.mediate is not None and simplify(way.mediate.incomplete(), way.source) != FALSE:
-        told = F.when(F.size(missing) == 0, told)
-    return told
-
-
-def mapped(mapping: Mapping, columns: TypedColumns) -> Column:
-    """The attributes of the target, made from the columns of the source."""
-    expressions = dict(mapping.expressions)
-
-    def value(path: tuple[str, ...], declared: AttributeType) -> Column:
-        if path in expressions:
-            return compile_value(expressions[path], columns, declared.kind).cast(spark_type(declared))
-        inner = [known for known in expressions if known[: len(path)] == path]
-        if not inner:
-            return F.lit(None).cast(spark_type(declared))
-        parts = {name: value((*path, name), part) for name, part in declared.attributes.items()}
-        some = [parts[known[len(path)]].isNotNull() for known in inner]
-        any_part = some[0]
-        for one in some[1:]:
-            any_part = any_part | one
-        return F.when(any_part, F.struct(*(part.alias(name) for name, part in parts.items())))
-
-    return F.struct(*(value((name,), declared).alias(name) for name, declared in mapping.target.attributes.items()))
-
-
-def missing_attributes(struct: Column, type: EventType) -> Column:
-    """The paths of mandatory attributes that are missing."""
-    tests: list[Column] = []
-
-    def look(column: Column, attributes: dict[str, AttributeType], prefix: str) -> None:
-        for name, declared in attributes.items():
-            inner = column.getField(name)
-            if not declared.optional:
-                tests.append(F.when(column.isNotNull() & inner.isNull(), F.lit(prefix + name)))
-            look(inner, dict(declared.attributes), f"{prefix}{name}.")
-
-    look(struct, dict(type.attributes), "")
-    return F.array_compact(F.array(*tests)) if tests else F.array().cast("array<string>")
+        assert found.unmet is not None, "only what can stay unmapped has such a way"
+        return _outcome(F.lit(REJECTED), _unmapped_line(way.source, found.unmet))
+    told = _outcome(F.lit(way.subscriber), json_line(found.seen, way.target, {"profile": profile}))
+    if found.unseen is not None:
+        refused = _outcome(F.lit(REJECTED), _unmapped_line(way.source, found.unseen))
+        told = F.when(F.size(found.unseen) > 0, refused).otherwise(told)
+    return told if found.unmet is None else F.when(F.size(found.unmet) == 0, told)
 
 
 def rejected_line() -> Column:

@@ -12,7 +12,7 @@ from comity.event.types import AttributeType, EventType
 from comity.pipeline.operands import quoted
 
 
-def json_line(data: Column, type: EventType, extensions: Mapping[str, Column]) -> Column:
+def json_line(data: Column | Mapping[str, Column], type: EventType, extensions: Mapping[str, Column]) -> Column:
     """One line for a row: the envelope of the row, but of the given type, its data, and extension attributes."""
     envelope = {
         "specversion": F.lit("1.0"),
@@ -25,7 +25,7 @@ def json_line(data: Column, type: EventType, extensions: Mapping[str, Column]) -
         "mode": quoted("mode"),
         "typeversion": quoted("version"),
         **extensions,
-        "data": _struct(data, type.attributes),
+        "data": _struct(data, type.attributes) if isinstance(data, Column) else _fields(data, type.attributes),
     }
     return F.to_json(F.struct(*(column.alias(name) for name, column in envelope.items())))
 
@@ -68,8 +68,13 @@ def _part(count: Column, letter: str, shown: Column | None = None, digits: Colum
 
 
 def _struct(column: Column, attributes: Mapping[str, AttributeType]) -> Column:
-    fields = [_value(column.getField(name), declared).alias(name) for name, declared in attributes.items()]
-    return F.when(column.isNotNull(), F.struct(*fields)) if fields else F.when(column.isNotNull(), F.create_map())
+    given = {name: column.getField(name) for name in attributes}
+    return F.when(column.isNotNull(), _fields(given, attributes))
+
+
+def _fields(given: Mapping[str, Column], attributes: Mapping[str, AttributeType]) -> Column:
+    fields = [_value(given[name], declared).alias(name) for name, declared in attributes.items()]
+    return F.struct(*fields) if fields else F.create_map()
 
 
 def _value(column: Column, declared: AttributeType) -> Column:

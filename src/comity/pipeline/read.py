@@ -18,7 +18,7 @@ class Inputs:
     lines: tuple[str, ...]
     parquet: tuple[str, ...]
     others: tuple[str, ...]
-    """What workers read themselves: CSV, and compressed files, which cannot be read from the middle."""
+    """What workers read themselves: CSV, XML and Avro, and compressed files, which cannot be read from the middle."""
 
     @classmethod
     def of(cls, files: Iterable[str]) -> Inputs:
@@ -79,6 +79,6 @@ def _footer(file: str) -> parquet.FileMetaData | None:
 
 
 def _form(file: str) -> str:
-    if file.endswith((".csv", ".gz")):
+    if file.endswith((".csv", ".xml", ".avro", ".gz")):
         return "others"
     return "parquet" if file.endswith(".parquet") else "lines"

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from comity.event.event import Event
-from comity.event.files import read_events, read_json_lines
+from comity.event.files import RECORD_SUFFIXES, read_events, read_json_lines
 from comity.event.jsonlines import Rejected, TypeLookup, decode
 from comity.event.parquet import batch_lines
 from comity.event.types import ENVELOPE, EventType
@@ -238,7 +238,7 @@ class FileWorker(LineWorker):
 
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for path in batch.column(0).to_pylist():
-            if path.endswith((".csv", ".csv.gz", ".parquet")):
+            if path.endswith(RECORD_SUFFIXES):
                 yield from self._records(path, schema)
             else:
                 yield from self._lines(path, schema)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import NamedTuple
 
+from comity.contract.compose import compose
 from comity.contract.mapping import Mapping
 from comity.event.types import EVENT, EventType
 from comity.expression.simplify import simplify
@@ -17,15 +19,16 @@ from comity.plan.stages import Delivery, Plan, PlannedPattern, Route
 
 def compile_plan(federation: Federation) -> Plan:
     """The plan that delivers what the federation's profiles ask for."""
+    ways = _Ways(federation)
     routes: dict[tuple[str, str | None, int], Route] = {}
     deliveries: dict[tuple[str, str | None, int], list[Delivery]] = {}
     for profile in federation.subscriptions():
-        for source, contract, mediate, condition, observe in _ways(profile, federation):
+        for source, contract, mediate, condition, observe in ways.to(profile):
             key = (source.qualified_name, contract, id(mediate))  # mappings are shared, and comparing them is dear
             if key not in routes:
                 routes[key] = Route(source, contract, mediate, (), _incomplete(source, mediate))
             wanted = _in_terms_of(source, mediate, condition)
-            found = Delivery(profile.name, profile.domain, condition, observe, wanted)
+            found = Delivery(profile.name, profile.domain, condition, observe, wanted, profile.priority)
             deliveries.setdefault(key, []).append(found)
     return Plan(
         federation.name,
@@ -50,31 +53,80 @@ def _simplified(tree: Expression, source: EventType, bounds: Limits) -> Expressi
     return simplify(tree, source)
 
 
-_Way = tuple[EventType, str | None, Mapping | None, Expression, Mapping | None]
+class _Way(NamedTuple):
+    """One way on which events of a concrete type can reach a profile."""
+
+    source: EventType
+    contract: str | None
+    mediate: Mapping | None
+    condition: Expression
+    observe: Mapping | None
 
 
-def _ways(profile: Subscription, federation: Federation) -> Iterator[_Way]:
-    """Every way on which events can reach the profile."""
-    for contract in federation.contracts.values():
-        if profile.type == contract.type:
-            yield from _through(contract, profile.tree, None, federation)
-        for observe in contract.observers.get(profile.domain, ()):
-            if profile.type == EVENT or profile.type.qualified_name in observe.target.lineage:
-                yield from _through(contract, observe.translate(profile.tree), observe, federation)
-    if profile.type.namespace == profile.domain or profile.type == EVENT:
-        own = federation.domains[profile.domain].taxonomy
-        for below in own.subtypes(profile.type.qualified_name):
-            if not below.abstract:
-                yield below, None, None, profile.tree, None
+class _Origin(NamedTuple):
+    """Where events of a contract type come from: a concrete type of a domain, mapped on one or several contracts."""
+
+    source: EventType
+    contracts: str
+    mediate: Mapping
 
 
-def _through(
-    contract: Contract, condition: Expression, observe: Mapping | None, federation: Federation
-) -> Iterator[_Way]:
-    """From the types of every member, each with its subtypes, through the contract."""
-    for domain, mappings in contract.members.items():
-        taxonomy = federation.domains[domain].taxonomy
-        for mediate in mappings:
-            for below in taxonomy.subtypes(mediate.source.qualified_name):
-                if not below.abstract:
-                    yield below, contract.name, mediate, condition, observe
+@dataclass(slots=True)
+class _Ways:
+    """All ways of a federation. Mappings are composed once, so that those who share a way share the mapping."""
+
+    federation: Federation
+    _origins: dict[str, tuple[_Origin, ...]] = field(default_factory=dict)
+    _composed: dict[tuple[int, int], Mapping] = field(default_factory=dict)
+
+    def to(self, profile: Subscription) -> Iterator[_Way]:
+        """Every way on which events can reach the profile."""
+        for contract in self.federation.contracts.values():
+            if profile.type == contract.type:
+                yield from self._through(contract, profile, None)
+            for observe in contract.observers.get(profile.domain, ()):
+                if profile.type == EVENT or profile.type.qualified_name in observe.target.lineage:
+                    yield from self._through(contract, profile, observe)
+        if profile.type.namespace == profile.domain or profile.type == EVENT:
+            own = self.federation.domains[profile.domain].taxonomy
+            for below in own.subtypes(profile.type.qualified_name):
+                if not below.abstract and _is_wanted(below, profile):
+                    yield _Way(below, None, None, profile.tree, profile.deliver)
+
+    def _through(self, contract: Contract, profile: Subscription, observe: Mapping | None) -> Iterator[_Way]:
+        condition = profile.tree if observe is None else observe.translate(profile.tree)
+        seen = self._after(observe, profile.deliver)
+        for source, contracts, mediate in self._origins_of(contract):
+            if _is_wanted(source, profile):
+                yield _Way(source, contracts, mediate, condition, seen)
+
+    def _origins_of(self, contract: Contract) -> tuple[_Origin, ...]:
+        if contract.name not in self._origins:
+            self._origins[contract.name] = tuple(self._walk(contract, (contract.name,)))
+        return self._origins[contract.name]
+
+    def _walk(self, contract: Contract, passed: tuple[str, ...]) -> Iterator[_Origin]:
+        """From the types of every member, each with its subtypes; through the contracts of federations, and further."""
+        for mapping in (one for mappings in contract.members.values() for one in mappings):
+            before = self.federation.contracts.get(mapping.source.namespace)
+            if before is None:
+                taxonomy = self.federation.domains[mapping.source.namespace].taxonomy
+                for below in taxonomy.subtypes(mapping.source.qualified_name):
+                    if not below.abstract:
+                        yield _Origin(below, " → ".join(passed), mapping)
+            elif before.name not in passed:  # what a federation gives does not come back to it
+                for source, contracts, mediate in self._walk(before, (before.name, *passed)):
+                    yield _Origin(source, contracts, self._both(mediate, mapping))
+
+    def _after(self, observe: Mapping | None, deliver: Mapping | None) -> Mapping | None:
+        return self._both(observe, deliver) if observe is not None and deliver is not None else observe or deliver
+
+    def _both(self, first: Mapping, second: Mapping) -> Mapping:
+        key = (id(first), id(second))
+        if key not in self._composed:
+            self._composed[key] = compose(first, second)
+        return self._composed[key]
+
+
+def _is_wanted(source: EventType, profile: Subscription) -> bool:
+    return profile.sources is None or source.namespace in profile.sources

@@ -23,6 +23,8 @@ class Delivery:
     """From that type into the subscriber's; None when the subscriber sees the event as it is."""
     wanted: Expression
     """The condition in the terms of the route's source: substituted, and simplified."""
+    priority: int = 0
+    """Of notifications that wait for a sink together, those of a higher one go first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Route:
 
     source: EventType
     contract: str | None
-    """The contract that it goes through; None on the way to subscribers in its own domain."""
+    """The contract that it goes through, or contracts in their order; None on the way within its own domain."""
     mediate: Mapping | None
     deliveries: tuple[Delivery, ...]
     incomplete: Expression = FALSE

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from comity.event.kinds import ORDERED, Kind, Value
+from comity.expression.time_formats import format_time
 from comity.expression.tree import (
     And,
     Arithmetic,
@@ -92,7 +93,13 @@ _ENVELOPE_PATHS: Mapping[Kind, tuple[tuple[str, ...], ...]] = {
     Kind.INT: (("event", "sequence"),),
     Kind.TIMESTAMP: (("event", "time"),),
 }
-_TIME_PARTS = ("year", "month", "day", "hour", "minute", "second")
+_TIME_PARTS = ("year", "month", "day", "hour", "minute", "second", "weekday")
+_CUTS = ("before", "after", "before_last", "after_last")
+_FORMATS = (
+    *("yyyy-MM-dd", "h:mm a", "HH:mm:ss.SSSSSS", "d.M.yyyy", "yyyy-MM-dd'T'HH:mm:ss'Z'", "dd MM yyyy, hh:mm:ss.SSS a"),
+    *("s", "Hm", "d''M", "[yyyy]", "nonsense"),
+)
+"""Of times; the last one is none."""
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -154,6 +161,7 @@ def _made(kind: Kind, depth: int) -> tuple[Expressions, ...]:
                 _calls(("abs",), whole),
                 _calls(("floor", "ceil"), number),
                 _calls(("length",), text),
+                _calls(("int",), number | text),
                 _calls(_TIME_PARTS, moment),
             )
         case Kind.FLOAT:
@@ -166,7 +174,7 @@ def _made(kind: Kind, depth: int) -> tuple[Expressions, ...]:
                 _arithmetic("/", span, span),
                 st.builds(Negative, real),
                 _calls(("abs",), real),
-                _calls(("float",), whole),
+                _calls(("float",), whole | text),
             )
         case Kind.STRING:
             substring = st.tuples(text, whole) | st.tuples(text, whole, whole)
@@ -175,15 +183,33 @@ def _made(kind: Kind, depth: int) -> tuple[Expressions, ...]:
                 _arithmetic("+", text, text),
                 st.builds(Call, st.just("substring"), substring),
                 st.builds(Call, st.just("replace"), st.tuples(text, text, text)),
+                _calls(("text",), number | moment | span | value_expressions(Kind.BOOL, depth)),
+                st.builds(Call, st.sampled_from(_CUTS), st.tuples(text, text)),
+                st.builds(Call, st.just("format_time"), st.tuples(moment, _formats(text))),
             )
         case Kind.TIMESTAMP:
-            return (_arithmetic("+-", moment, span), _arithmetic("+", span, moment))
+            parsed = st.builds(Call, st.just("parse_time"), st.tuples(_times_said(), _formats(text)))
+            return (_arithmetic("+-", moment, span), _arithmetic("+", span, moment), parsed)
         case Kind.DURATION:
             scaled = (_arithmetic("*/", span, number), _arithmetic("*", number, span))
-            return (_arithmetic("-", moment, moment), _arithmetic("+-", span, span), st.builds(Negative, span), *scaled)
+            clock = _calls(("time_of_day",), moment)
+            sums = (_arithmetic("-", moment, moment), _arithmetic("+-", span, span), st.builds(Negative, span))
+            return (*sums, *scaled, clock)
         case Kind.POINT:
             return (st.builds(Call, st.just("point"), st.tuples(number, number)),)
     return ()
+
+
+def _formats(text: Expressions) -> Expressions:
+    return st.sampled_from(_FORMATS).map(Literal) | text
+
+
+def _times_said() -> Expressions:
+    """Texts of times: as one of the formats writes them, or nearly."""
+    written = st.builds(format_time, values(Kind.TIMESTAMP), st.sampled_from(_FORMATS[:-1]))
+    near = st.builds(lambda text, end: text + end, written, st.sampled_from(("", " ", "0")))
+    spelled = st.sampled_from(("01:05 pm", "12:00 AM", "12:59 pM", "29.2.2023", "0000-01-01", "24:00:00.000000", "7"))
+    return (near | spelled).map(Literal) | value_expressions(Kind.STRING, 0)
 
 
 def _arithmetic(symbols: str, left: Expressions, right: Expressions) -> Expressions:
@@ -260,6 +286,9 @@ def open_values(depth: int = 2) -> Expressions:
         _arithmetic("+-*/%", inner, inner),
         st.builds(Negative, inner),
         _calls(("lower", "upper", "trim", "length", "abs", "floor", "ceil", "float", *_TIME_PARTS), inner),
+        _calls(("text", "int", "time_of_day"), inner),
+        st.builds(Call, st.sampled_from(_CUTS), st.tuples(inner, inner)),
+        st.builds(Call, st.sampled_from(("parse_time", "format_time")), st.tuples(inner, _formats(inner))),
         st.builds(Call, st.just("coalesce"), st.tuples(inner, inner)),
         st.builds(Call, st.just("substring"), st.tuples(inner, inner)),
         st.builds(Conditional, open_filters(depth - 1), inner, inner),

@@ -35,7 +35,7 @@ from comity.expression.tree import (
 from comity.federation.files import load
 from comity.limits import limited
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "active_city"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "two_houses"
 TYPE = EventType(
     "Reading",
     "plant",

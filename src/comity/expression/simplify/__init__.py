@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from comity.event.types import EventType
+from comity.expression.simplify.cut_separators import cut_separators
 from comity.expression.simplify.enumerate_lookups import enumerate_lookups
 from comity.expression.simplify.fold_constants import fold_constants, fold_value
 from comity.expression.simplify.invert_arithmetic import invert_arithmetic
+from comity.expression.simplify.invert_texts import invert_texts
 from comity.expression.simplify.known import parts
 from comity.expression.simplify.merge_members import merge_members
 from comity.expression.simplify.merge_ranges import merge_ranges
 from comity.expression.simplify.order_parts import order_parts
 from comity.expression.simplify.push_into_conditionals import push_into_conditionals
 from comity.expression.simplify.push_negations import push_negations
+from comity.expression.simplify.spell_cases import spell_cases
 from comity.expression.simplify.split_concatenations import split_concatenations
 from comity.expression.simplify.split_presence import split_presence
 from comity.expression.tree import Expression
@@ -31,6 +34,9 @@ REWRITES: tuple[Rewrite, ...] = (
     enumerate_lookups,
     split_presence,
     split_concatenations,
+    cut_separators,
+    spell_cases,
+    invert_texts,
     invert_arithmetic,
     push_negations,
     merge_ranges,

@@ -13,12 +13,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from comity.errors import Misuse
 from comity.event.kinds import NUMBERS, Kind, Value, in_range, kind_of
 from comity.event.types import EventType
 from comity.expression.evaluate import arithmetic, evaluate
 from comity.expression.functions import FUNCTIONS
 from comity.expression.simplify.domains import DOMAINS, Domain, raw
 from comity.expression.simplify.known import NOTHING, result_kind
+from comity.expression.time_formats import time_format
 from comity.expression.tree import Arithmetic, Attribute, Call, Expression, Literal, Negative
 
 _MONOTONE_FUNCTIONS = {
@@ -71,8 +73,8 @@ class Chain:
 
     def before(self, result: Value) -> int | None:
         """The index of a value that gives about this result, if one is easy to find."""
-        number = Fraction(raw(result))
         try:
+            number = Fraction(raw(result))
             for step in reversed(self.steps):
                 number = step.undo(number)
         except (ArithmeticError, ValueError):
@@ -96,6 +98,8 @@ def chain_of(node: Expression, type: EventType) -> Chain | None:
             return _negated(chain_of(operand, type))
         case Call(name, (argument,)) if name in _MONOTONE_FUNCTIONS:
             return _called(chain_of(argument, type), name)
+        case Call("format_time", (argument, Literal(str(format)))):
+            return _written(chain_of(argument, type), format)
     return None
 
 
@@ -162,6 +166,22 @@ def _called(chain: Chain | None, name: str) -> Chain | None:
         return None
     call = FUNCTIONS[name].call
     return _longer(chain, Step(lambda value: call((value,)), lambda value: value, 1, _undone(name)), gives)
+
+
+def _written(chain: Chain | None, text: str) -> Chain | None:
+    """A time as a text of a format in which texts stand in the order of times."""
+    if chain is None or chain.kind is not Kind.TIMESTAMP:
+        return None
+    try:
+        format = time_format(text)
+    except Misuse:
+        return None
+
+    def undo(result: Fraction) -> Fraction:
+        raise ValueError
+
+    step = Step(format.write, lambda value: value, 1, undo)
+    return _longer(chain, step, Kind.STRING) if format.is_ordered else None
 
 
 def _undone(name: str) -> Callable[[Fraction], Fraction]:

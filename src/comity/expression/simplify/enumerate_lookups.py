@@ -7,15 +7,12 @@ from functools import lru_cache
 from comity.event.kinds import Kind, Value, kind_of
 from comity.event.types import EventType
 from comity.expression.simplify.fold_constants import fold_atom
-from comity.expression.simplify.known import each_atom, is_constant, kind_given, parts, size
+from comity.expression.simplify.known import each_atom, is_constant, kind_given, outlives_missing, parts, size
 from comity.expression.simplify.order_parts import all_of, any_of
 from comity.expression.tree import (
     FALSE,
     TRUE,
-    Call,
     Compare,
-    Conditional,
-    Exists,
     Expression,
     In,
     Literal,
@@ -77,7 +74,7 @@ def _keys_are_distinct(lookup: Lookup, type: EventType) -> bool:
 def _first_lookup(node: Expression) -> Lookup | None:
     if isinstance(node, Lookup) and not is_constant(node):
         return node
-    if isinstance(node, Exists | Conditional) or (isinstance(node, Call) and node.function == "coalesce"):
+    if outlives_missing(node):
         return None  # under these a missing value does not make the atom false
     values = (part for part in parts(node) if isinstance(part, Literal) or not is_truth(part))
     return next((found for part in values if (found := _first_lookup(part)) is not None), None)

@@ -6,11 +6,12 @@ from functools import lru_cache
 
 from comity.event.types import EventType
 from comity.expression.evaluate import evaluate, holds
-from comity.expression.simplify.known import MISSING, NOTHING, always_present, each_atom, parts, presence
+from comity.expression.simplify.known import NOTHING, always_present, each_atom, parts, presence
 from comity.expression.simplify.order_parts import order_parts
 from comity.expression.tree import (
     FALSE,
     MIRRORED,
+    MISSING,
     TRUE,
     Arithmetic,
     Attribute,
@@ -20,12 +21,14 @@ from comity.expression.tree import (
     Conditional,
     Exists,
     Expression,
+    Extension,
     In,
     IsType,
     Literal,
     Lookup,
     Not,
     TextTest,
+    is_impure,
     is_truth,
     rebuild,
 )
@@ -89,7 +92,9 @@ def fold_value(node: Expression, type: EventType) -> Expression:
 
 def _has_constant_parts(node: Expression) -> bool:
     """Whether a node with folded parts is a constant itself; `is T` reads the event without having parts."""
-    return not isinstance(node, IsType) and all(isinstance(part, Literal) or part == MISSING for part in parts(node))
+    if isinstance(node, IsType) or is_impure(node):
+        return False
+    return all(isinstance(part, Literal) or part == MISSING for part in parts(node))
 
 
 def _is_number(value: object) -> bool:
@@ -101,6 +106,8 @@ def _lacks_a_part(node: Expression) -> bool:
     match node:
         case Call(_, arguments):
             return MISSING in arguments
+        case Extension(_, function, arguments):
+            return MISSING in arguments and not function.takes_missing
         case Arithmetic(_, left, right):
             return MISSING in (left, right)
     return MISSING in (getattr(node, "operand", None), getattr(node, "key", None))

@@ -19,6 +19,7 @@ from comity.expression.tree import (
     Conditional,
     Exists,
     Expression,
+    Extension,
     In,
     IsType,
     Literal,
@@ -28,11 +29,9 @@ from comity.expression.tree import (
     Or,
     Quantity,
     TextTest,
+    is_impure,
     is_truth,
 )
-
-MISSING = Call("coalesce", ())
-"""The expression that never has a value."""
 
 _ALWAYS_IN_THE_ENVELOPE = frozenset({"id", "source", "type"})
 
@@ -51,7 +50,9 @@ def is_constant(node: Expression) -> bool:
     """Whether the value is the same for every event."""
     if isinstance(node, Literal):
         return True
-    return not isinstance(node, Attribute | IsType) and all(is_constant(part) for part in parts(node))
+    return not (isinstance(node, Attribute | IsType) or is_impure(node)) and all(
+        is_constant(part) for part in parts(node)
+    )
 
 
 def kind_given(node: Expression, type: EventType) -> Kind | None:
@@ -81,6 +82,8 @@ def kind_given(node: Expression, type: EventType) -> Kind | None:
             kinds = [kind_given(argument, type) for argument in arguments]
             fits = all(kind in taken for kind, taken in zip(kinds, FUNCTIONS[name].takes, strict=False))
             return FUNCTIONS[name].gives(kinds[0]) if fits else None
+        case Extension(_, function):
+            return function.gives
     return Kind.BOOL if is_truth(node) else None
 
 
@@ -142,6 +145,7 @@ _PARTS: Mapping[type, Callable[[Any], tuple[Expression, ...]]] = {
     Between: lambda node: (node.operand, node.low, node.high),
     In: lambda node: (node.operand, *node.items),
     Call: lambda node: node.arguments,
+    Extension: lambda node: node.arguments,
     And: lambda node: node.items,
     Or: lambda node: node.items,
 }
@@ -162,6 +166,16 @@ def each_atom(node: Expression, change: Callable[[Expression], Expression]) -> E
         item = each_atom(node.item, change)
         return node if item is node.item else Not(item)
     return node if isinstance(node, Literal) else change(node)
+
+
+def outlives_missing(node: Expression) -> bool:
+    """Whether a node can have a value although a part of it is missing."""
+    match node:
+        case Conditional() | Exists() | Call("coalesce", _):
+            return True
+        case Extension(_, function):
+            return function.takes_missing
+    return False
 
 
 def size(node: Expression) -> int:

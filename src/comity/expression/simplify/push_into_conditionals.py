@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from comity.event.types import EventType
 from comity.expression.simplify.fold_constants import fold_atom
-from comity.expression.simplify.known import each_atom, is_constant, parts, presence, size
+from comity.expression.simplify.known import each_atom, is_constant, outlives_missing, parts, presence, size
 from comity.expression.simplify.order_parts import all_of, any_of, choice, negation
-from comity.expression.tree import Call, Compare, Conditional, Exists, Expression, Literal, is_truth, rebuild
+from comity.expression.tree import Call, Compare, Conditional, Expression, Literal, is_truth, rebuild
 from comity.limits import limits
 
 _SEEN_FOR_EACH_KEPT = 5
@@ -95,7 +95,7 @@ def _outermost(node: Expression) -> Conditional | Call | None:
     """The first conditional or `coalesce` under which no other one stands."""
     if isinstance(node, Conditional) or (isinstance(node, Call) and node.function == "coalesce" and node.arguments):
         return None if is_constant(node) else node
-    if isinstance(node, Exists):
+    if outlives_missing(node):
         return None
     # A truth as a value is there even when its own parts are missing, so its cases are not those of the atom.
     values = (part for part in parts(node) if isinstance(part, Literal) or not is_truth(part))

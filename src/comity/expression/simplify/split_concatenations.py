@@ -1,163 +1,151 @@
-"""A test of one text with constant texts around it becomes a test of that text."""
+"""A test of texts that are joined becomes tests of these texts, one for each way to divide what is wanted."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from comity.event.kinds import Kind
 from comity.event.types import EventType
-from comity.expression.like import Wildcard, like_tokens
+from comity.expression.like import Wildcard
 from comity.expression.simplify.known import each_atom, kind_given, presence
 from comity.expression.simplify.order_parts import all_of, any_of, negation
-from comity.expression.tree import Arithmetic, Compare, Expression, In, Literal, TextTest
+from comity.expression.simplify.text_patterns import Pattern, asked_patterns, covers, joined, rests, tests_of
+from comity.expression.tree import Arithmetic, Expression, Literal
 
-Pattern = tuple[str | Wildcard, ...]
-"""Single characters and wildcards."""
-
-_RUN = (Wildcard.RUN,)
 _MOST_CASES = 16
+_MOST_TRIED = 2_000
+"""Beginnings of cases that are looked at; of most of them nothing comes."""
+
+_MOST_COMPARED = 64
+"""Cases that are compared with each other."""
+
+Case = tuple[Pattern, ...]
+"""A pattern for each text that varies."""
 
 
 def split_concatenations(node: Expression, type: EventType) -> Expression:
-    """The filter with constant beginnings and ends of joined texts taken off.
+    """The filter with tests of single texts in place of tests of joined ones, where there are not too many cases.
 
     >>> from comity.event.types import AttributeType
     >>> from comity.expression.parse import parse
     >>> from comity.expression.render import render
-    >>> house = EventType("House", "city", own={"street": AttributeType(Kind.STRING)})
+    >>> text = AttributeType(Kind.STRING)
+    >>> house = EventType("House", "city", own={"street": text, "town": text})
     >>> render(split_concatenations(parse("street + ', Bonn' like '% Main Street, %'"), house))
     "street contains ' Main Street, ' or street ends with ' Main Street'"
+    >>> render(split_concatenations(parse("street + ', ' + town = 'Main Street, Bonn'"), house))
+    "street = 'Main Street' and town = 'Bonn'"
     """
     return each_atom(node, lambda atom: _split(atom, type))
 
 
 @lru_cache(maxsize=8192)
 def _split(atom: Expression, type: EventType) -> Expression:
-    match atom:
-        case Compare("=" | "!=" as symbol, operand, Literal(str(text))):
-            return _tested(atom, operand, [tuple(text)], symbol == "!=", type)
-        case In(operand, items, negated) if all(_is_text(item) for item in items):
-            texts = [item.value for item in items if isinstance(item, Literal)]
-            return _tested(atom, operand, [tuple(text) for text in texts], negated, type)
-        case TextTest(test, operand, text, negated) if test != "matches":
-            return _tested(atom, operand, [_pattern(test, text)], negated, type)
-    return atom
-
-
-def _is_text(item: Expression) -> bool:
-    return isinstance(item, Literal) and isinstance(item.value, str)
-
-
-def _pattern(test: str, text: str) -> Pattern:
-    match test:
-        case "starts with":
-            return (*text, *_RUN)
-        case "ends with":
-            return (*_RUN, *text)
-        case "contains":
-            return (*_RUN, *text, *_RUN)
-    tokens = (tuple(token) if isinstance(token, str) else (token,) for token in like_tokens(text))
-    return tuple(part for parts in tokens for part in parts)
-
-
-def _tested(
-    atom: Expression, operand: Expression, patterns: list[Pattern], negated: bool, type: EventType
-) -> Expression:
-    parts = _parts(operand, type)
-    if parts is None:
+    asked = asked_patterns(atom, Arithmetic)
+    if asked is None:
         return atom
-    before, middle, after = parts
-    rests = list(dict.fromkeys(rest for pattern in patterns for rest in _rests(pattern, before, after)))
-    if len(rests) > max(_MOST_CASES, len(patterns)):
+    operand, patterns, negated = asked
+    pieces = _pieces(operand) if kind_given(operand, type) is Kind.STRING else []
+    varying: list[Expression] = [piece for piece in pieces if not isinstance(piece, Literal)]
+    if len(pieces) < 2 or not varying:
         return atom
-    found = any_of(_tests(middle, _widest(rests), type))
-    return all_of([presence(middle, type), negation(found)]) if negated else found
-
-
-def _parts(operand: Expression, type: EventType) -> tuple[str, Expression, str] | None:
-    """The constant text before the only text that varies, that text, and the constant text after it."""
-    if not isinstance(operand, Arithmetic) or kind_given(operand, type) is not Kind.STRING:
-        return None
-    pieces = _pieces(operand)
-    varying = [place for place, piece in enumerate(pieces) if not isinstance(piece, Literal)]
-    if len(varying) != 1:
-        return None
-    texts = [str(piece.value) if isinstance(piece, Literal) else "" for piece in pieces]
-    place = varying[0]
-    return "".join(texts[:place]), pieces[place], "".join(texts[place + 1 :])
+    try:
+        cases = list(dict.fromkeys(case for pattern in patterns for case in _cases(pattern, pieces)))
+    except _TooManyError:
+        return atom
+    cases = _widest(cases)
+    if len(cases) > max(_MOST_CASES, len(patterns)):
+        return atom
+    found = _said(varying, cases, type)
+    return all_of([*(presence(piece, type) for piece in varying), negation(found)]) if negated else found
 
 
 def _pieces(node: Expression) -> list[Expression]:
-    if isinstance(node, Arithmetic):
-        return [*_pieces(node.left), *_pieces(node.right)]
-    return [node]
-
-
-def _rests(pattern: Pattern, before: str, after: str) -> list[Pattern]:
-    """What is left of a pattern once the text before and the text after are matched, in every way."""
-    found: list[Pattern] = []
-    for rest in _after(pattern, before):
-        turned = _after(rest[::-1], after[::-1])
-        found.extend(left[::-1] for left in turned)
-    return list(dict.fromkeys(found))
-
-
-def _after(pattern: Pattern, text: str) -> list[Pattern]:
-    """The ends of a pattern that can follow when its beginning has matched the text."""
-    places = _closed(pattern, {0})
-    for char in text:
-        taken: set[int] = set()
-        for place in places:
-            token = pattern[place] if place < len(pattern) else None
-            if token is Wildcard.RUN:
-                taken.add(place)
-            elif token is Wildcard.ONE or token == char:
-                taken.add(place + 1)
-        places = _closed(pattern, taken)
-    # What follows a run is matched by the run and what follows it, too.
-    needless = {place for place in places if place and pattern[place - 1] is Wildcard.RUN and place - 1 in places}
-    return [pattern[place:] for place in sorted(places - needless)]
-
-
-def _closed(pattern: Pattern, places: set[int]) -> set[int]:
-    """With the places behind a run, which may be empty."""
-    found = set(places)
-    for place in sorted(places):
-        while place < len(pattern) and pattern[place] is Wildcard.RUN:
-            place += 1
-            found.add(place)
+    """The texts that are joined, neighbouring constants as one."""
+    if not isinstance(node, Arithmetic):
+        return [node]
+    found: list[Expression] = []
+    for piece in (*_pieces(node.left), *_pieces(node.right)):
+        if isinstance(piece, Literal) and found and isinstance(found[-1], Literal):
+            found[-1] = Literal(found[-1].value + piece.value)
+        else:
+            found.append(piece)
     return found
 
 
-def _widest(rests: list[Pattern]) -> list[Pattern]:
-    """Without those that a run alone takes in already."""
-    return [_RUN] if _RUN in rests else rests
+class _TooManyError(Exception):
+    """More cases than it is worth to look at."""
 
 
-def _tests(operand: Expression, rests: list[Pattern], type: EventType) -> list[Expression]:
-    equal = [rest for rest in rests if not any(isinstance(token, Wildcard) for token in rest)]
-    literals = tuple(Literal("".join(map(str, rest))) for rest in equal)
-    tests = [_test(operand, rest, type) for rest in rests if rest not in equal]
-    if len(literals) > 1:
-        tests.append(In(operand, literals))
-    elif literals:
-        tests.append(Compare("=", operand, literals[0]))
-    return tests
+def _cases(pattern: Pattern, pieces: list[Expression]) -> Iterator[Case]:
+    """Every way to divide a pattern among the pieces."""
+    if isinstance(pieces[-1], Literal):  # the last text first: it leaves less to divide
+        turned = rests(pattern[::-1], str(pieces[-1].value)[::-1])
+        patterns, pieces = [rest[::-1] for rest in turned], pieces[:-1]
+    else:
+        patterns = [pattern]
+    left = [_MOST_TRIED]
+    for one in patterns:
+        yield from _divided(one, pieces, left)
 
 
-def _test(operand: Expression, rest: Pattern, type: EventType) -> Expression:
-    """The simplest test for a pattern that has a wildcard."""
-    if rest == _RUN:
-        return presence(operand, type)
-    starts, ends = rest[0] is Wildcard.RUN, rest[-1] is Wildcard.RUN
-    inner = rest[1 if starts else 0 : -1 if ends else None]
-    if any(isinstance(token, Wildcard) for token in inner):
-        return TextTest("like", operand, "".join(map(_written, rest)))
-    name = "contains" if starts and ends else "ends with" if starts else "starts with"
-    return TextTest(name, operand, "".join(map(str, inner)))
+def _divided(pattern: Pattern, pieces: list[Expression], left: list[int]) -> Iterator[Case]:
+    left[0] -= 1
+    if left[0] < 0:
+        raise _TooManyError
+    first, *others = pieces
+    if isinstance(first, Literal):
+        for rest in rests(pattern, str(first.value)):
+            yield from _divided(rest, others, left)
+    elif not others:
+        yield (pattern,)
+    else:
+        for begin, rest in _halves(pattern):
+            for case in _divided(rest, others, left):
+                yield (begin, *case)
 
 
-def _written(token: str | Wildcard) -> str:
-    if isinstance(token, Wildcard):
-        return token.value
-    return f"\\{token}" if token in "\\%_" else token
+def _halves(pattern: Pattern) -> Iterator[tuple[Pattern, Pattern]]:
+    """Every way to cut a pattern in two; a run is cut into two of them, which takes in the cuts at its ends."""
+    for place in range(len(pattern) + 1):
+        token = pattern[place] if place < len(pattern) else None
+        if token is Wildcard.RUN:
+            yield pattern[: place + 1], pattern[place:]
+        elif place == 0 or pattern[place - 1] is not Wildcard.RUN:
+            yield pattern[:place], pattern[place:]
+
+
+def _widest(cases: list[Case]) -> list[Case]:
+    """Without those that another one takes in."""
+    if len(cases) > _MOST_COMPARED:
+        return cases
+    kept: list[Case] = []
+    for case in cases:
+        if not any(_takes_in(other, case) for other in kept):
+            kept = [other for other in kept if not _takes_in(case, other)]
+            kept.append(case)
+    return kept
+
+
+def _takes_in(wider: Case, case: Case) -> bool:
+    return all(covers(one, other) for one, other in zip(wider, case, strict=True))
+
+
+def _said(varying: list[Expression], cases: list[Case], type: EventType) -> Expression:
+    """One test for each group of cases that differ in one text only."""
+    chosen = min(range(len(varying)), key=lambda place: len({_without(case, place) for case in cases}))
+    groups: dict[Case, list[Pattern]] = {}
+    for case in cases:
+        groups.setdefault(_without(case, chosen), []).append(joined(case[chosen]))
+    rest = [piece for place, piece in enumerate(varying) if place != chosen]
+    found: list[Expression] = []
+    for others, patterns in groups.items():
+        beside = [any_of(tests_of(piece, [pattern], type)) for piece, pattern in zip(rest, others, strict=True)]
+        beside.insert(chosen, any_of(tests_of(varying[chosen], patterns, type)))
+        found.append(all_of(beside))
+    return any_of(found)
+
+
+def _without(case: Case, place: int) -> Case:
+    return case[:place] + case[place + 1 :]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from comity.event.kinds import NUMBERS, Kind
+from comity.event.kinds import EPOCH, NUMBERS, Kind
 from comity.event.types import EventType
 from comity.expression.simplify.known import each_atom, kind_given, presence
 from comity.expression.simplify.order_parts import all_of
-from comity.expression.tree import Arithmetic, Attribute, Call, Compare, Expression, Lookup
+from comity.expression.time_formats import format_time
+from comity.expression.tree import Arithmetic, Attribute, Call, Compare, Expression, Literal
 
 _ALWAYS_SUCCEED = frozenset(
-    {"lower", "upper", "trim", "length", "replace", "float", "point"}
-    | {"year", "month", "day", "hour", "minute", "second"}
+    {"lower", "upper", "trim", "length", "replace", "text", "point"}
+    | {"year", "month", "day", "hour", "minute", "second", "weekday", "time_of_day"}
 )
 
 
@@ -51,6 +52,8 @@ def _needed(node: Expression, type: EventType) -> tuple[Expression, ...] | None:
             return arguments
         case Call("abs", (argument,)) if kind_given(argument, type) in NUMBERS - {Kind.INT}:
             return (argument,)
-        case Lookup():
-            return None
+        case Call("float", (argument,)) if kind_given(argument, type) in NUMBERS:
+            return (argument,)
+        case Call("format_time", (argument, Literal(str(format)))) if format_time(EPOCH, format) is not None:
+            return (argument,)
     return None

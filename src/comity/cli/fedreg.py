@@ -1,0 +1,179 @@
+"""`comity fedreg`: subscriptions of FedReg as profiles, and profiles as such subscriptions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from comity.cli.output import console, write_json
+from comity.cli.session import Format, FormatOption, TypesOption, read_types
+from comity.errors import Misuse
+from comity.event.types import EventType
+
+if TYPE_CHECKING:
+    from comity.federation.model import Federation
+    from comity.federation.schema import ProfileFile
+    from comity.language.fedreg import Subscription
+    from comity.language.fedreg.subscription import Meta
+
+EXAMPLE = "Example:  comity fedreg read watch.xml --domain house_b --federation examples/two_houses"
+READ_EXAMPLE = EXAMPLE
+WRITE_EXAMPLE = "Example:  comity fedreg write examples/two_houses --profile serious_fires"
+
+app = typer.Typer(
+    help="Read and print subscriptions in FedReg, the XML language of federation-level registrations.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command(epilog=READ_EXAMPLE)
+def read(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A subscription in FedReg.", show_default=False)],
+    domain: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The domain that subscribes.", show_default=False)
+    ] = None,
+    types: TypesOption = None,
+    federation: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The federation whose types the domain can see.", show_default=False),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of the profile; default: that of the file.", show_default=False)
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="TIMESTAMP", help="When it is registered; default: now.", show_default=False),
+    ] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Print the profiles that a subscription stands for, as a file of profiles has them.
+
+    With types the values mean what the type declares; without, what they look like.
+    """
+    from comity.document import read_text
+    from comity.language.fedreg import read_fedreg
+
+    known = _types(types, federation, domain)
+    registered = _moment(at)
+    found = read_fedreg(read_text(file), known, name=name or _name(file), registered=registered, file=str(file))
+    entries = {one.name: one.entry(domain) for one in found}
+    if format is Format.JSON:
+        write_json({"profiles": entries}, indent=2)
+    else:
+        _print_yaml({"profiles": entries})
+
+
+@app.command(epilog=WRITE_EXAMPLE)
+def write(
+    federation: Annotated[
+        Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
+    ],
+    profile: Annotated[list[str], typer.Option(metavar="NAME", help="The profile; may be given again.")],
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Print profiles of a federation as one subscription.
+
+    What FedReg cannot say is left out, and told: the subscription then asks for more than the profile.
+    """
+    from comity.federation import load
+    from comity.language.fedreg import to_fedreg
+
+    loaded = load(federation)
+    chosen = [_written(federation, loaded, name) for name in profile]
+    printed = to_fedreg([one for one, _ in chosen], {one.on: type for one, type in chosen})
+    if format is Format.JSON:
+        write_json({"text": printed.text, "left": [one.as_dict() for one in printed.left]}, indent=2)
+        return
+    console().print(printed.text, end="")
+    for one in printed.left:
+        console(stderr=True).print(f"left out: {one}  {one.explanation}", style="yellow")
+
+
+def _name(file: Path) -> str:
+    from comity.event.schemas.names import identifier
+
+    return identifier(file.stem)
+
+
+def _moment(text: str | None) -> datetime:
+    from comity.event.times import parse_timestamp
+
+    if text is None:
+        return datetime.now(UTC)
+    found = parse_timestamp(text)
+    if found is None:
+        raise Misuse(f"{text} is no timestamp", code="bad-usage", hint="write --at 2026-01-31T12:00:00Z")
+    return found
+
+
+def _types(types: Path | None, federation: Path | None, domain: str | None) -> dict[str, EventType] | None:
+    if types is not None and federation is not None:
+        raise Misuse("types come from a file or from a federation", code="bad-usage", hint="leave one of them out")
+    if types is not None:
+        return {one.name: one for one in read_types(types).types}
+    return _visible(federation, domain) if federation is not None else None
+
+
+def _visible(folder: Path, domain: str | None) -> dict[str, EventType]:
+    """The types that a domain can subscribe to: its own, and those of contracts."""
+    from comity.federation import load
+
+    federation = load(folder)
+    own = federation.domains.get(domain or "")
+    if own is None:
+        message = f"there is no domain {domain!r}" if domain else "the domain that subscribes is not named"
+        raise Misuse(message, code="unknown-domain", hint=f"known: {', '.join(federation.domains)}")
+    return {one.name: one for one in own.taxonomy.types} | {
+        contract.type.qualified_name: contract.type for contract in federation.contracts.values()
+    }
+
+
+def _written(folder: Path, federation: Federation, name: str) -> tuple[Subscription, EventType]:
+    """A profile as its file has it, without what it says about when and whose; that is beside it."""
+    from comity.expression.parse import parse_filter
+    from comity.language.fedreg import Subscription
+
+    bound = federation.profiles.get(name)
+    given = _entry(folder, name)
+    if bound is None or given is None:
+        composite = name in federation.composites
+        message = f"{name!r} is a composite profile" if composite else f"there is no profile {name!r}"
+        hint = "FedReg has no patterns" if composite else f"known: {', '.join(federation.profiles)}"
+        raise Misuse(message, code="composite-profile" if composite else "unknown-profile", hint=hint)
+    return Subscription(name, given.on, parse_filter(given.where), _meta(given)), bound.type
+
+
+def _entry(folder: Path, name: str) -> ProfileFile | None:
+    """A profile as it stands in the files of a federation."""
+    from comity.document import read_document, validate
+    from comity.federation.files import federation_files
+    from comity.federation.schema import ProfilesFile
+
+    for path in federation_files(folder):
+        document = read_document(path)
+        keys = document.data if isinstance(document.data, dict) else {}
+        if "domain" not in keys and "contract" not in keys and name in (keys.get("profiles") or {}):
+            return validate(document, ProfilesFile).profiles[name]
+    return None
+
+
+def _meta(given: ProfileFile) -> Meta:
+    """The meta information of an entry in a file of profiles."""
+    from comity.language.fedreg.subscription import Meta
+
+    active = (given.active.begin, given.active.until or time(0)) if given.active is not None else None
+    expires = given.expires
+    if expires is not None and expires.tzinfo is None:
+        expires = expires.replace(tzinfo=UTC)
+    return Meta(active, expires, given.priority, tuple(given.scope))
+
+
+def _print_yaml(value: dict[str, Any]) -> None:
+    import yaml  # type: ignore[import-untyped, unused-ignore]
+
+    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)
+    console().print(text.replace("\n    'on': ", "\n    on: "), end="")

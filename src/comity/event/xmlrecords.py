@@ -1,0 +1,182 @@
+"""Events as elements of XML, as in the seeds: an element named after the type, with an element for each attribute.
+
+A document is one event, or a root with events below it. `<Event type="…">` names the type in an attribute. The envelope
+is in attributes of our namespace (`c:id`, `c:source`, `c:time`, …) or in elements `id`, `src` and `ts`. A struct has
+elements inside, a list is an element that is repeated, attributes of XML are attributes of the event. With types, texts
+become what the type declares; without, they stay texts. `xsi:nil` is a missing value, or an empty list.
+
+Each event is turned into CloudEvents JSON, so that the faults are those of JSON Lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Any
+
+import msgspec
+from lxml import etree  # type: ignore[import-untyped, unused-ignore]
+
+from comity.event.jsonlines import Rejected, TypeLookup, rejected, too_long
+from comity.event.schemas.names import ENVELOPE_WORDS, EVENT_URI, known_type
+from comity.event.taxonomy import Taxonomy
+from comity.event.types import EVENT, EventType
+from comity.event.validate import Fault
+from comity.event.xmlvalues import XmlValues, grouped, local
+from comity.limits import limits
+
+CHUNK_BYTES = 65_536
+_SAFE = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
+_ENVELOPE = ("id", "source", "type", "time", "subject", "sequence", "mode", "typeversion")
+_CONTAINER = f"{{{EVENT_URI}}}events"
+
+
+def read_xml_lines(
+    stream: IO[bytes], types: Taxonomy | TypeLookup | None = None, *, name: str | None = None, after: int = 0
+) -> Iterator[tuple[int, bytes | Rejected]]:
+    """Each event as a line of CloudEvents JSON that nobody checked yet, with its number.
+
+    The number is the line where its element begins, or one more than the last number, if that is higher: so it always
+    rises, and those up to `after` are left out.
+    """
+    lookup = types.find if isinstance(types, Taxonomy) else types
+    reader = _Reader(lookup)
+    number = 0
+    for line, found in _Elements(stream, lookup):
+        number = max(number + 1, line)
+        if number <= after:
+            continue
+        if isinstance(found, Fault):
+            yield number, rejected(b"", [found], number, name)
+        else:
+            yield number, reader.line(found, number, name)
+
+
+class _Elements:
+    """The elements of a document that are events, one after the other, in bounded memory."""
+
+    def __init__(self, stream: IO[bytes], lookup: TypeLookup | None) -> None:
+        self._stream, self._lookup = stream, lookup
+        self._depth = 0
+        self._level: int | None = None
+        """How deep the events are: 0 for the root, 1 below it; None while that is open."""
+        self._fed = 0
+        self._began = 0
+        self._is_long = False
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        """The line of each element, and the element, or the `Fault` of one that is too long or broken."""
+        parser = etree.XMLPullParser(events=("start", "end"), **_SAFE)
+        while chunk := self._stream.read(CHUNK_BYTES):
+            error = _attempt(parser.feed, chunk)
+            self._fed += len(chunk)
+            for action, element in parser.read_events():
+                if self._depth == 0 and action == "start" and element.getroottree().docinfo.internalDTD is not None:
+                    yield 1, Fault("", "", "a document with a DOCTYPE is not read", "has-doctype")
+                    return
+                yield from self._begin(element) if action == "start" else self._end(element)
+            if error is not None:
+                yield error.lineno or 1, _broken(error)
+                return
+        error = _attempt(parser.close)
+        if error is not None and self._fed:
+            yield error.lineno or 1, _broken(error)
+
+    def _begin(self, element: Any) -> Iterator[tuple[int, Any]]:
+        if self._level is None:
+            self._level = self._decide(element)
+        if self._depth in (0, self._level):
+            self._began = self._fed
+        self._depth += 1
+        if (
+            not self._is_long
+            and self._depth > (self._level or 0)
+            and self._fed - self._began > limits().max_record_bytes
+        ):
+            self._is_long = True
+            yield element.sourceline or 1, too_long(f"more than {limits().max_record_bytes} bytes")
+
+    def _end(self, element: Any) -> Iterator[tuple[int, Any]]:
+        self._depth -= 1
+        if self._depth == self._level:
+            if not self._is_long:
+                yield element.sourceline or 1, element
+            self._is_long = False
+            _forget(element)
+        elif self._is_long and self._depth > (self._level or 0):
+            _forget(element)
+
+    def _decide(self, element: Any) -> int | None:
+        """Whether the root is an event itself; if its name does not say so, its first element does."""
+        if self._depth:
+            return 0 if local(element) in ENVELOPE_WORDS else 1
+        if element.tag == _CONTAINER:
+            return 1
+        names_type = local(element) == EVENT.name and element.get("type") is not None
+        if names_type or any(element.get(f"{{{EVENT_URI}}}{one}") is not None for one in _ENVELOPE):
+            return 0
+        space = etree.QName(element).namespace or ""
+        is_known = self._lookup is not None and known_type(space, local(element), self._lookup)[1] is not None
+        return 0 if is_known else None
+
+
+def _attempt(feed: Any, *arguments: Any) -> Any:
+    try:
+        feed(*arguments)
+    except etree.XMLSyntaxError as error:
+        return error
+    return None
+
+
+def _broken(error: Any) -> Fault:
+    reason = str(error.msg).rpartition(", line ")[0] or str(error.msg)
+    column = error.position[1] if error.position else None
+    return Fault("", "", f"the XML is broken from here on: {reason}", "broken-xml", column or None)
+
+
+def _forget(element: Any) -> None:
+    """Give the memory of an element back, and that of everything before it."""
+    element.clear()
+    parent = element.getparent()
+    while parent is not None and element.getprevious() is not None:
+        del parent[0]
+
+
+class _Reader:
+    """From elements to lines; it remembers what their names stand for."""
+
+    def __init__(self, lookup: TypeLookup | None) -> None:
+        self._lookup = lookup
+        self._known: dict[tuple[str, str], tuple[str, EventType | None]] = {}
+
+    def line(self, element: Any, number: int, file: str | None) -> bytes | Rejected:
+        """The line for an element, or why there is none."""
+        explicit = _explicit_type(element)
+        name, declared = self._type(element, explicit)
+        inside = grouped(element)
+        envelope = {part: text for part in _ENVELOPE if (text := element.get(f"{{{EVENT_URI}}}{part}"))}
+        left_out = {"type"} if explicit is not None and element.get("type") == explicit else set()
+        for word, part in ENVELOPE_WORDS.items():
+            if part not in envelope and word in inside and (declared is None or word not in declared.attributes):
+                envelope[part] = "".join(inside[word][0].itertext()).strip()
+                left_out.add(word)
+        values = XmlValues()
+        data = values.struct(element, declared.attributes if declared is not None else None, "", left_out)
+        if values.faults:
+            return rejected(b"", values.faults, number, file)
+        return msgspec.json.encode({**envelope, "type": name, "data": data})
+
+    def _type(self, element: Any, explicit: str | None) -> tuple[str, EventType | None]:
+        key = ("", explicit) if explicit is not None else (element.tag, "")
+        if key not in self._known:
+            space = "" if explicit is not None else etree.QName(element).namespace or ""
+            self._known[key] = known_type(space, explicit or local(element), self._lookup)
+        return self._known[key]
+
+
+def _explicit_type(element: Any) -> str | None:
+    """The type that an element says in an attribute, if its name does not."""
+    own = element.get(f"{{{EVENT_URI}}}type")
+    if own is not None or local(element) != EVENT.name:
+        return None if own is None else str(own)
+    found = element.get("type")
+    return None if found is None else str(found)
