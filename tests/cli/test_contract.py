@@ -160,3 +160,14 @@ def test_test_without_events_in_the_file(comity, federation, write):
     result = comity("contract", "test", federation, "--events", "e.jsonl")
     assert result.code == 2
     assert "[no-events]" in result.err
+
+
+def test_test_tells_what_is_rejected_although_it_was_declared_total(comity, write):
+    write("g/a.yaml", "domain: a\ntypes: {T: {attributes: {n: int}}}\n")
+    body = "@comity.extension(takes=('int',), gives='int', total=True)\ndef twice(n):\n    return n * 2\n"
+    write("g/own.py", f"import comity\n\n{body}")
+    contract = "contract: c\ntypes: {U: {attributes: {n: int}}}\nfunctions: {twice: {file: own.py}}\n"
+    write("g/c.yaml", f"{contract}members: {{a: {{type: T, map: {{n: twice(n)}}}}}}\n")
+    result = comity("contract", "test", "g")
+    assert result.code == 1
+    assert "were said to be accepted" in result.out

@@ -110,7 +110,8 @@ def try_out(
     """Send sample events to the contract's type and back, and report what comes back otherwise.
 
     The way back is the derived inverse, or else the domain's own observer mapping. Leaves with 1 if a mapping that is
-    said to be lossless loses something: a wrong declaration of an extension function, or a bug.
+    said to be lossless loses something, or rejects what it is said to accept: a wrong declaration of an extension
+    function, or a bug.
     """
     from comity.federation import load
 
@@ -299,7 +300,7 @@ def _read_events(federation: Federation, paths: list[str]) -> list[Event]:
 def _tested(use: _Use, given: list[Event] | None, count: int, seed: int) -> RoundTrip:
     from random import Random
 
-    from comity.contract.invert import invert
+    from comity.contract.properties import properties
     from comity.contract.round_trip import round_trip
     from comity.contract.sample import sample_events
 
@@ -311,7 +312,8 @@ def _tested(use: _Use, given: list[Event] | None, count: int, seed: int) -> Roun
         events = [event for event in given if event.type == mapping.source.qualified_name]
     observers = use.contract.observers.get(use.domain, ())
     own = [one for one in observers if one.target.qualified_name in mapping.source.lineage]
-    return round_trip(mapping, events, invert(mapping), next(iter([*own, *observers]), None))
+    claimed, observer = properties(mapping), next(iter([*own, *observers]), None)
+    return round_trip(mapping, events, claimed.inversion, observer, accepted=claimed.accepted)
 
 
 def _print_test(shown: Console, found: list[tuple[_Use, RoundTrip]]) -> None:
@@ -321,12 +323,14 @@ def _print_test(shown: Console, found: list[tuple[_Use, RoundTrip]]) -> None:
         for way, counted in (("", one.rejected), (" on the way back", one.rejected_back)):
             for (path, reason), count in counted.most_common():
                 shown.print(f"  rejected{way}, {count} times: {path}: {reason}", style="yellow")
+        if one.unexpected:
+            shown.print(f"  {one.unexpected} of the rejected were said to be accepted", style="red")
         for difference in one.differences[:_SHOWN]:
             shown.print(f"  {_difference(difference)}", style="red" if difference.breaks_a_claim else "yellow")
         if len(one.differences) > _SHOWN:
             shown.print(f"  … and {len(one.differences) - _SHOWN:,} more")
     broken = sum(not one.is_as_claimed for _, one in found)
-    verdict = f"{broken} of {len(found)} mappings lose what they are said to keep" if broken else "all is as claimed"
+    verdict = f"{broken} of {len(found)} mappings are not what they are said to be" if broken else "all is as claimed"
     console(stderr=True).print(verdict, style="red" if broken else "green")
 
 
