@@ -91,8 +91,23 @@ def test_a_profile_that_is_added_keeps_its_terms(tmp_path: Path) -> None:
     text = f"profiles: {{q: {terms}expires: 2027-01-01T00:00:00Z, domain: c, on: Heat}}}}\n"
     change = add(tmp_path, read_new_profiles(text, "new.yaml"))
     added = change.federation.profiles["q"]
-    assert (added.sources, added.priority, added.deliver is not None) == (frozenset({"b"}), 5, True)
+    assert (added.sources, added.priority, list(added.deliver)) == (frozenset({"b"}), 5, ["c.Heat"])
     (written,) = change.texts.values()
     assert "scope: [b]" in written
     assert "deliver: {unit: kelvin}" in written
     assert "09:00" in written
+
+
+def test_deliver_keeps_what_a_type_below_adds(tmp_path: Path) -> None:
+    text = """
+domain: c
+types:
+  Heat: {attributes: {value: float degC}}
+  Fire: {extends: Heat, attributes: {room: string, core: float degC}}
+"""
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "p.yaml").write_text("profiles: {p: {domain: c, on: Heat, deliver: {unit: kelvin}}}", encoding="utf-8")
+    event = Event("1", "/c", "c.Fire", data={"value": 0.0, "room": "attic", "core": 100.0})
+    (told,) = run(compile_plan(load(tmp_path)), [event])
+    assert told.event.type == "c.Fire"  # type: ignore[union-attr]
+    assert told.event.data == {"value": 273.15, "room": "attic", "core": 373.15}  # type: ignore[union-attr]

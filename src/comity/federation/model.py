@@ -85,8 +85,8 @@ class Subscription:
     type: EventType
     text: str
     tree: Expression
-    deliver: Mapping | None = None
-    """Into the context that the subscriber named."""
+    deliver: AbstractMapping[str, Mapping] = field(default_factory=dict, hash=False)
+    """Into the context that the subscriber named, by the type in which it sees an event: its own one, or one below."""
     sources: frozenset[str] | None = None
     """The domains whose events it wants; None for all of them."""
     priority: int = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as AbstractMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 
 from comity.contract.deliver_in import deliver_in
@@ -42,7 +42,7 @@ class ProfileReader:
     simple: dict[str, Subscription] = field(default_factory=dict)
     composite: dict[str, CompositeSubscription] = field(default_factory=dict)
     faults: list[ComityError] = field(default_factory=list)
-    _deliveries: dict[tuple[object, ...], Mapping | None] = field(default_factory=dict)
+    _deliveries: dict[tuple[object, ...], dict[str, Mapping]] = field(default_factory=dict)
 
     def take(self, document: Document) -> None:
         """Read the profiles of a file."""
@@ -133,17 +133,20 @@ class ProfileReader:
             found |= self.areas[name]
         return frozenset(found) if given.scope else None
 
-    def _delivery(self, document: Document, at: _Path, given: ProfileFile, scope: Scope) -> Mapping | None:
-        """The mapping into the context that the subscriber named; the same object for the same wish."""
+    def _delivery(self, document: Document, at: _Path, given: ProfileFile, scope: Scope) -> dict[str, Mapping]:
+        """The mappings into the context that the subscriber named; the same objects for the same wish."""
         if not given.deliver:
-            return None
+            return {}
         assert scope.type is not None
-        key = (scope.type.qualified_name, *sorted(given.deliver.items()))
+        assert scope.taxonomy is not None
+        key = (scope.type.qualified_name, *sorted((name, str(wish)) for name, wish in given.deliver.items()))
         if key not in self._deliveries:
+            below = scope.taxonomy.subtypes(scope.type.qualified_name)
             try:
-                self._deliveries[key] = deliver_in(scope, given.deliver)
+                made = {one.qualified_name: deliver_in(replace(scope, type=one), given.deliver) for one in below}
             except Misuse as error:
                 raise document.fault(error.message, at, code=error.code, hint=error.hint) from None
+            self._deliveries[key] = {name: mapping for name, mapping in made.items() if mapping is not None}
         return self._deliveries[key]
 
 
@@ -155,7 +158,7 @@ def _operand_of(
     tree = bound.asked(operand)  # only events of its type come on the routes to it
     wanted = _while_registered(tree, given)
     name = f"{bound.name}{OPERAND}{operand}"
-    return Subscription(name, given.domain, scope.type, render(tree), wanted, None, sources, given.priority)
+    return Subscription(name, given.domain, scope.type, render(tree), wanted, {}, sources, given.priority)
 
 
 # A profile that is registered for a part of the day, or until some time, wants only what happens meanwhile.

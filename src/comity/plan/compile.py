@@ -91,11 +91,12 @@ class _Ways:
             own = self.federation.domains[profile.domain].taxonomy
             for below in own.subtypes(profile.type.qualified_name):
                 if not below.abstract and _is_wanted(below, profile):
-                    yield _Way(below, None, None, profile.tree, profile.deliver)
+                    yield _Way(below, None, None, profile.tree, profile.deliver.get(below.qualified_name))
 
     def _through(self, contract: Contract, profile: Subscription, observe: Mapping | None) -> Iterator[_Way]:
         condition = profile.tree if observe is None else observe.translate(profile.tree)
-        seen = self._after(observe, profile.deliver)
+        seen_as = contract.type if observe is None else observe.target
+        seen = self._after(observe, profile.deliver.get(seen_as.qualified_name))
         for source, contracts, mediate in self._origins_of(contract):
             if _is_wanted(source, profile):
                 yield _Way(source, contracts, mediate, condition, seen)
