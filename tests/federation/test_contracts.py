@@ -232,3 +232,24 @@ def test_a_federation_may_have_an_ontology_of_its_own(tmp_path: Path) -> None:
         "a": "domain: a\ntypes: {Reading: {attributes: {n: {kind: float, unit: degC, concept: Sneezes}}}}\n",
     }
     assert "concept-unit" in codes(tmp_path, **given)
+
+
+def test_inverse_of_an_earlier_version_goes_back_over_the_versions(tmp_path: Path) -> None:
+    text = VERSIONS.replace("b: {type: Wert, map: {kelvin:", "b: {type: Wert, version: 1, map: {heat:")
+    text = text.replace("  c: {type: Seen, version: 1, map: same}", "  b: {type: Wert, version: 1, map: inverse}")
+    contract = federation(tmp_path, text)["shared"]
+    there = contract.members["b"][0].apply(Event("1", "/b", "b.Wert", data={"grad": 30.0, "nutzer": "p"}))
+    assert isinstance(there, Event)
+    back = contract.observers["b"][0].apply(there)
+    assert isinstance(back, Event)
+    assert back.data == {"grad": pytest.approx(30.0), "nutzer": "p"}
+
+
+def test_a_rate_in_place_has_no_unknown_keys_and_a_place(tmp_path: Path) -> None:
+    good = "rates: r\nrows: [{from: EUR, to: USD, rate: 1.1, valid_from: 2026-01-01}]\n"
+    federation(tmp_path, r=good)
+    assert codes(tmp_path, r=good.replace("valid_from", "from_when")) == ["unknown-key"]
+    with pytest.raises(Faults) as caught:
+        federation(tmp_path, r=good.replace("1.1", "0"))
+    assert caught.value.errors[0].place is not None
+    assert caught.value.errors[0].place.line == 2

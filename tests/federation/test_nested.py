@@ -166,3 +166,55 @@ def test_what_a_federation_gives_does_not_come_back_to_it(tmp_path: Path) -> Non
 )
 def test_refused(tmp_path: Path, inner: dict[str, str], outer: dict[str, str], code: str) -> None:
     assert code in codes(write(tmp_path, {**INNER, **inner}, {**OUTER, **outer}))
+
+
+def test_what_one_step_rejects_is_rejected_once(tmp_path: Path) -> None:
+    more = {
+        "second.yaml": (
+            "contract: second\ntypes: {Second: {attributes: {room: string}}}\n"
+            "members: {street: {type: alarm.Alarm, map: {room: room}}}\n"
+        ),
+        "more.yaml": "profiles: {rooms: {domain: paper, on: second.Second}}\n",
+    }
+    inner = {**INNER, "more.yaml": "profiles: {all: {domain: house, on: alarm.Alarm}}\n"}
+    federation = load(write(tmp_path, inner, {**OUTER, **more}))
+    assert told(federation, Event("1", "/h", "house.Alarm", data={"number": 25})) == [("rejected", "room", {})]
+    good = Event("2", "/h", "house.Alarm", data={"number": 25, "room": "attic"})
+    assert {one[0] for one in told(federation, good)} == {"all", "cases", "rooms"}
+
+
+def test_a_scope_may_name_a_federation_at_any_depth(tmp_path: Path) -> None:
+    write(tmp_path / "city", outer={**OUTER, "federation.yaml": "federation: city\nboundary: [burglary]\n"})
+    country = {
+        "federation.yaml": "federation: country\n",
+        "ministry.yaml": "domain: ministry\ntypes: {Entry: {attributes: {where: string}}}\n",
+        "crime.yaml": (
+            "contract: crime\ntypes: {Crime: {attributes: {where: string}}}\n"
+            "members: {city: {type: burglary.Burglary, map: {where: address}}}\n"
+            "observers: {ministry: {type: Entry, map: same}}\n"
+        ),
+        "profiles.yaml": "profiles: {entries: {domain: ministry, on: Entry, scope: [city.street]}}\n",
+    }
+    for name, text in country.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    alarm = Event("1", "/h", "house.Alarm", data={"number": 3, "room": "attic"})
+    assert len(told(load(tmp_path), alarm)) == 1
+
+
+@pytest.mark.parametrize("name", ["''", "'..'", "a.b", "in-ner"])
+def test_a_federation_inside_has_a_plain_name(tmp_path: Path, name: str) -> None:
+    inner = {**INNER, "federation.yaml": f"federation: {name}\nboundary: [alarm, news]\n"}
+    assert "bad-name" in codes(write(tmp_path, inner))
+
+
+def test_a_federation_has_one_name(tmp_path: Path) -> None:
+    assert "duplicate-federation" in codes(write(tmp_path, outer={**OUTER, "zz.yaml": "federation: other\n"}))
+
+
+def test_events_of_a_type_that_is_not_published_stay_at_home(tmp_path: Path) -> None:
+    house = (
+        "domain: house\ntypes:\n  Alarm: {attributes: {number: int, room: string?}}\n  Secret: {extends: Alarm}\n"
+        "  Note: {attributes: {text: string}}\npublish: [Alarm]\n"
+    )
+    federation = load(write(tmp_path, {**INNER, "house.yaml": house}))
+    assert not told(federation, Event("1", "/h", "house.Secret", data={"number": 25, "room": "attic"}))

@@ -111,3 +111,25 @@ types:
     (told,) = run(compile_plan(load(tmp_path)), [event])
     assert told.event.type == "c.Fire"  # type: ignore[union-attr]
     assert told.event.data == {"value": 273.15, "room": "attic", "core": 373.15}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        "active: {from: 8, until: 18}",
+        "active: {from: 08:00+02:00}",
+        "active: {from: 25:00}",
+        "expires: 2026",
+        "expires: soon",
+        "expires: '9999-12-31T23:59:59-14:00'",
+    ],
+)
+def test_times_that_could_mean_something_else_are_refused(tmp_path: Path, terms: str) -> None:
+    with pytest.raises(Faults):
+        values(tmp_path, terms)
+
+
+@pytest.mark.parametrize("expires", ["2026-05-02", "2026-05-02T00:00:00", "2026-05-02T00:00:00Z"])
+def test_expires_without_a_zone_is_in_utc(tmp_path: Path, expires: str) -> None:
+    events = [heat("a", 86.0, hour=23, day=1), heat("a", 95.0, hour=0, day=2)]
+    assert values(tmp_path, f"expires: {expires}", *events) == [30.0]

@@ -313,7 +313,8 @@ def _tested(use: _Use, given: list[Event] | None, count: int, seed: int) -> Roun
     observers = use.contract.observers.get(use.domain, ())
     own = [one for one in observers if one.target.qualified_name in mapping.source.lineage]
     claimed, observer = properties(mapping), next(iter([*own, *observers]), None)
-    return round_trip(mapping, events, claimed.inversion, observer, accepted=claimed.accepted)
+    present = [(one.path, one.when) for one in claimed.attributes]
+    return round_trip(mapping, events, claimed.inversion, observer, accepted=claimed.accepted, present=present)
 
 
 def _print_test(shown: Console, found: list[tuple[_Use, RoundTrip]]) -> None:
@@ -324,7 +325,8 @@ def _print_test(shown: Console, found: list[tuple[_Use, RoundTrip]]) -> None:
             for (path, reason), count in counted.most_common():
                 shown.print(f"  rejected{way}, {count} times: {path}: {reason}", style="yellow")
         if one.unexpected:
-            shown.print(f"  {one.unexpected} of the rejected were said to be accepted", style="red")
+            against = "events were rejected, or got no value, that were said to be accepted"
+            shown.print(f"  {one.unexpected} {against}", style="red")
         for difference in one.differences[:_SHOWN]:
             shown.print(f"  {_difference(difference)}", style="red" if difference.breaks_a_claim else "yellow")
         if len(one.differences) > _SHOWN:

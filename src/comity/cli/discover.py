@@ -52,7 +52,15 @@ def discover(
 
 
 def _domain(one: OfferedDomain) -> Iterator[_Line]:
-    yield 0, f"domain {one.name}", " ".join(filter(None, (one.federation and f"of {one.federation}.", one.description)))
+    yield (
+        0,
+        f"domain {one.name}",
+        " ".join(
+            filter(
+                None, (one.federation and f"of {one.federation}" + ("." if one.description else ""), one.description)
+            )
+        ),
+    )
     for offered in one.types:
         notes = ["abstract"] if offered.type.abstract else []
         notes += [f"goes to {', '.join(offered.contracts)}"] if offered.contracts else []

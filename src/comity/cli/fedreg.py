@@ -89,6 +89,9 @@ def write(
         write_json({"text": printed.text, "left": [one.as_dict() for one in printed.left]}, indent=2)
         return
     console().print(printed.text, end="")
+    for name in (name for name in profile if loaded.profiles[name].deliver):
+        told = f"left out: deliver of {name}  FedReg has no words for the context of what is delivered"
+        console(stderr=True).print(told, style="yellow")
     for one in printed.left:
         console(stderr=True).print(f"left out: {one}  {one.explanation}", style="yellow")
 

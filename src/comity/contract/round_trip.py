@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -48,7 +48,7 @@ class RoundTrip:
     rejected_back: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The same on the way back."""
     unexpected: int = 0
-    """Events that were rejected there, and were said to be accepted."""
+    """Events that were rejected there, or got no value for an attribute, against what was said."""
     rounded: int = 0
     """Events of which a number came back with an error within the bounds that were stated."""
     differences: list[Difference] = field(default_factory=list)
@@ -65,10 +65,12 @@ def round_trip(
     observer: Mapping | None = None,
     *,
     accepted: Expression = FALSE,
+    present: Collection[tuple[Path, Expression]] = (),
 ) -> RoundTrip:
     """Send events through a mapping and back: through the derived inverse, or else through an observer's mapping.
 
-    `accepted` is the condition under which events are said not to be rejected.
+    `accepted` is the condition under which events are said not to be rejected, `present` that under which attributes of
+    the target are said to have a value.
 
     >>> from comity.contract.invert import invert
     >>> from comity.event.types import AttributeType, EventType
@@ -87,7 +89,9 @@ def round_trip(
             found.refused += 1
             found.rejected.update(_reasons(mapped))
             found.unexpected += holds(accepted, event)
-        elif found.back is not None:
+            continue
+        found.unexpected += any(mapped.get(path) is None and holds(when, event) for path, when in present)
+        if found.back is not None:
             _come_back(found, inversion, event, found.back.apply(mapped))
     return found
 

@@ -69,7 +69,7 @@ class ExtensionFunction:
                 return None
         try:
             return _fitting(self.body(*map(_plain, arguments)), self.gives)
-        except Exception:  # the body may fail in any way; then there is no result
+        except (Exception, SystemExit):  # the body may fail in any way; then there is no result
             return None
 
     def __reduce__(self) -> tuple[Any, ...]:

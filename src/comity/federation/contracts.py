@@ -47,6 +47,8 @@ class ContractReader:
     _versions: dict[int, Taxonomy] = field(default_factory=dict)
     _upgrades: dict[int, Mapping] = field(default_factory=dict)
     _downgrades: dict[int, Mapping] = field(default_factory=dict)
+    _as_given: dict[tuple[str, str, int], Mapping] = field(default_factory=dict)
+    """The mappings of members, to the version that each keeps to."""
 
     def read(self) -> Contract:
         """The contract; good only if no fault was noted."""
@@ -195,9 +197,14 @@ class ContractReader:
         type, taxonomy = local
         if role == "members":
             made = self._given(given, path, self.names.scope(type, taxonomy), self._versions[version].types[0], None)
-            steps = self._chain(version, self._upgrades, down=False)
-            return None if made is None else _composed([made, *steps])
-        back = next((one for one in members if one.source.qualified_name == type.qualified_name), None)
+            if made is None:
+                return None
+            self._as_given[party.name, type.qualified_name, version] = made
+            return _composed([made, *self._chain(version, self._upgrades, down=False)])
+        back = self._as_given.get((party.name, type.qualified_name, version))
+        if given.map == "inverse" and back is None:  # it keeps to another version than the member mapping
+            whole = next((one for one in members if one.source.qualified_name == type.qualified_name), None)
+            return self._inverse((*path, "map"), whole)
         made = self._given(given, path, self._scope(self._versions[version]), type, back)
         steps = self._chain(version, self._downgrades, down=True)
         missing = len([number for number in self._versions if version <= number < content.version]) - len(steps)

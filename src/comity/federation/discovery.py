@@ -76,7 +76,7 @@ def discover(federation: Federation, domain: str | None = None) -> Discovery:
 
 def _is_near(contract: Contract, domain: Domain) -> bool:
     """Whether a contract is of the federation that the domain belongs to."""
-    return (contract.federation or "").rpartition(".")[2] == (domain.federation or "")
+    return contract.federation == domain.federation
 
 
 def _offered(domain: Domain, federation: Federation) -> OfferedDomain:

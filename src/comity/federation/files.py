@@ -29,7 +29,7 @@ from comity.federation.tables import code_tables, read_csv
 from comity.meaning.builtin import builtin
 from comity.meaning.ontology import Ontology
 from comity.meaning.ontology_file import read_ontology
-from comity.meaning.rates import COLUMNS, Rates
+from comity.meaning.rates import Rates
 from comity.meaning.units import check_unit
 
 _SUFFIXES = (".yaml", ".yml")
@@ -156,6 +156,13 @@ class _Reader:
 
     def _take_federation(self, document: Document) -> None:
         content = validate(document, FederationFile)
+        if self._file is not None:
+            message = f"the federation is called {self.name!r} in another file, too"
+            raise document.fault(message, ("federation",), code="duplicate-federation")
+        if self.inside and not content.federation.isidentifier():
+            hint = "use letters, digits and underscores, and no digit in front"
+            message = f"{content.federation!r} cannot name a federation inside another one"
+            raise document.fault(message, ("federation",), code="bad-name", hint=hint)
         self._file, self.name = (document, content), content.federation
         if self.inside:
             self.inside = f"{self.inside.rpartition('.')[0].rpartition('.')[0]}.{self.name}.".lstrip(".")
@@ -185,10 +192,17 @@ class _Reader:
             self.files.append(path)
             found = Rates.read(path)
         else:
-            found = Rates.of(tuple(row.get(column) for column in COLUMNS) for row in content.rows or ())
+            found = self._rates_of(document, content)
         if self._names.rates is not None:
             raise document.fault("there are two files of rates", ("rates",), code="duplicate-rates", key=True)
         self._names = replace(self._names, rates=found)
+
+    def _rates_of(self, document: Document, content: RatesFile) -> Rates:
+        try:
+            return Rates.of(row.cells for row in content.rows or ())
+        except (Faults, Misuse) as error:
+            found = error.errors if isinstance(error, Faults) else [error]
+            raise Faults([_in_row(document, one) for one in found]) from None
 
     def _take_codes(self, document: Document) -> None:
         content = validate(document, CodesFile)
@@ -282,7 +296,7 @@ class _Reader:
         reader = ProfileReader(
             mine,
             own,
-            areas(self.domains, self._nested),
+            areas(self.domains),
             replace(self._names, functions={**self._names.functions, **self._functions}),
             dict(self.profiles),
             dict(self.composites),
@@ -291,6 +305,13 @@ class _Reader:
             self.guarded(partial(reader.take, document))
         self.faults += reader.faults
         self.profiles, self.composites = reader.simple, reader.composite
+
+
+def _in_row(document: Document, error: ComityError) -> ComityError:
+    """A fault of a rate that is written in place, where its row stands."""
+    number = (error.place.path or "").removeprefix("row ") if error.place else ""
+    path = ("rows", int(number) - 1) if number.isdigit() else ("rows",)
+    return document.fault(error.message, path, code=error.code, hint=error.hint)
 
 
 def _inside(domain: Domain, federation: str) -> Domain:

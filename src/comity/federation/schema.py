@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, time
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from comity.event.times import parse_timestamp
 
 Scalar = str | int | float | bool
 
@@ -69,13 +72,29 @@ class ContractFile(_Strict):
 
 
 def _time_of_day(value: Any) -> Any:
-    """YAML reads 18:00 as a number of minutes in base 60; people write 8:00 as well as 08:00."""
-    if type(value) is int and 0 <= value < 24 * 60:
-        return time(value // 60, value % 60)
-    return f"0{value}" if isinstance(value, str) and value[1:2] == ":" else value
+    """A number would be taken for seconds; people write 8:00 as well as 08:00."""
+    if isinstance(value, time):
+        return value
+    if not isinstance(value, str) or not _CLOCK.fullmatch(value):
+        raise ValueError("a time of day, in UTC, is written as 08:00")
+    return value.zfill(5) if len(value) < 6 else value.zfill(8)
 
 
+_CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?")
 TimeOfDay = Annotated[time, BeforeValidator(_time_of_day)]
+
+
+def _moment(value: Any) -> Any:
+    """A time in UTC. A number would be taken for seconds since 1970, and a time without a zone is one in UTC."""
+    found = parse_timestamp(value) if isinstance(value, str) else value
+    if found is None and isinstance(value, str):
+        found = parse_timestamp(f"{value}T00:00:00Z" if len(value) == 10 else f"{value}Z")
+    if not isinstance(found, datetime):
+        raise ValueError("a point of time is written as 2026-12-31T18:00:00Z")
+    return found
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment)]
 
 
 class ActiveFile(_Strict):
@@ -103,7 +122,7 @@ class ProfileFile(_Strict):
     deliver: dict[str, str | int | float] = Field(default_factory=dict)
     """The context in which the subscriber wants values, for example `{unit: degC}`."""
     active: ActiveFile | None = None
-    expires: datetime | None = None
+    expires: Moment | None = None
     scope: list[str] = Field(default_factory=list)
     """The domains, or federations, whose events are wanted; all of them by default."""
     priority: Annotated[int, Field(ge=-1000, le=1000)] = 0
@@ -136,13 +155,30 @@ class FederationFile(_Strict):
     """A Turtle file with concepts of its own."""
 
 
+class RateRow(_Strict):
+    """One rate, and when it is valid."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    rate: int | float | str
+    valid_from: str | None = None
+    valid_until: str | None = None
+
+    @property
+    def cells(self) -> tuple[object, ...]:
+        """In the order of the columns of a table of rates."""
+        return self.source, self.target, str(self.rate), self.valid_from, self.valid_until
+
+
 class RatesFile(_Strict):
     """`rates: NAME` with exchange rates in a CSV file beside it, or as rows."""
 
     rates: str
     description: str | None = None
     file: str | None = None
-    rows: list[dict[str, Any]] | None = None
+    rows: list[RateRow] | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> RatesFile:

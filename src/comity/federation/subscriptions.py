@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 
 from comity.contract.deliver_in import deliver_in
 from comity.contract.mapping import Mapping
@@ -169,8 +169,7 @@ def _while_registered(tree: Expression, given: ProfileFile) -> Expression:
     if given.active is not None:
         parts.append(_in_day(given.active))
     if given.expires is not None:
-        end = given.expires if given.expires.tzinfo else given.expires.replace(tzinfo=UTC)
-        parts.append(Compare("<", _EVENT_TIME, Literal(end.astimezone(UTC))))
+        parts.append(Compare("<", _EVENT_TIME, Literal(given.expires)))
     return conjunction(parts)
 
 

@@ -7,6 +7,7 @@ units, too; from one into another there is a rate that changes with time, and an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -101,7 +102,16 @@ def _plain_conversion(source: str, target: str) -> Conversion:
         return Conversion(Fraction(_TIME_UNITS[source], _TIME_UNITS[target]), Fraction(0))
     if "delta_" in source + target:
         source, target = difference(source), difference(target)
-    at_zero, at_one = (_registry().Quantity(Fraction(n), _known(source)).to(_known(target)).magnitude for n in (0, 1))
+    try:
+        at_zero, at_one = (
+            _registry().Quantity(Fraction(n), _known(source)).to(_known(target)).magnitude for n in (0, 1)
+        )
+    except TypeError:  # logarithmic units have no factor
+        raise Misuse(
+            f"{source} cannot be converted into {target}: one of them is a logarithm",
+            code="incompatible-units",
+            hint="UCUM codes such as B[V] convert with `comity units convert --ucum`",
+        ) from None
     return Conversion(Fraction(at_one) - Fraction(at_zero), Fraction(at_zero))
 
 
@@ -206,9 +216,15 @@ def _registry() -> pint.UnitRegistry[Any]:
     return pint.UnitRegistry(non_int_type=Fraction, cache_folder=None)
 
 
+_TOWER = re.compile(r"(\^|\*\*)\s*([-+]?[0-9.]+\s*(\^|\*\*)|\([^)]*(\^|\*\*))")
+"""A power of a power, which could be computed for ever."""
+
+
 @cache
 def _known(unit: str) -> Any:
     text = unit.replace("°C", "degC").replace("°F", "degF")
+    if _TOWER.search(text):
+        raise Misuse(f"an exponent in {unit!r} is no plain number", code="unknown-unit", hint="for example m^2")
     found = None if is_marked(text) else _own(text)
     if found is None:
         found = as_unit(_registry(), text)

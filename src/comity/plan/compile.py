@@ -11,10 +11,10 @@ from comity.contract.compose import compose
 from comity.contract.mapping import Mapping
 from comity.event.types import EVENT, EventType
 from comity.expression.simplify import simplify
-from comity.expression.tree import FALSE, Expression
+from comity.expression.tree import FALSE, Expression, Not, conjunction
 from comity.federation.model import Contract, Federation, Subscription
 from comity.limits import Limits, limits
-from comity.plan.stages import Delivery, Plan, PlannedPattern, Route
+from comity.plan.stages import Delivery, Failure, Plan, PlannedPattern, Route
 
 
 def compile_plan(federation: Federation) -> Plan:
@@ -26,7 +26,8 @@ def compile_plan(federation: Federation) -> Plan:
         for source, contract, mediate, condition, observe in ways.to(profile):
             key = (source.qualified_name, contract, id(mediate))  # mappings are shared, and comparing them is dear
             if key not in routes:
-                routes[key] = Route(source, contract, mediate, (), _incomplete(source, mediate))
+                failures = tuple(ways.failures(source, mediate)) if mediate else ()
+                routes[key] = Route(source, contract, mediate, (), _incomplete(source, mediate), failures)
             wanted = _in_terms_of(source, mediate, condition)
             found = Delivery(profile.name, profile.domain, condition, observe, wanted, profile.priority)
             deliveries.setdefault(key, []).append(found)
@@ -111,13 +112,25 @@ class _Ways:
         for mapping in (one for mappings in contract.members.values() for one in mappings):
             before = self.federation.contracts.get(mapping.source.namespace)
             if before is None:
-                taxonomy = self.federation.domains[mapping.source.namespace].taxonomy
-                for below in taxonomy.subtypes(mapping.source.qualified_name):
-                    if not below.abstract:
+                domain = self.federation.domains[mapping.source.namespace]
+                for below in domain.taxonomy.subtypes(mapping.source.qualified_name):
+                    if not below.abstract and domain.publishes(below):
                         yield _Origin(below, " → ".join(passed), mapping)
             elif before.name not in passed:  # what a federation gives does not come back to it
                 for source, contracts, mediate in self._walk(before, (before.name, *passed)):
                     yield _Origin(source, contracts, self._both(mediate, mapping))
+
+    def failures(self, source: EventType, mediate: Mapping) -> Iterator[Failure]:
+        """Each step of a mapping that can be the first to reject an event."""
+        before: Mapping | None = None
+        for step in mediate.steps:
+            fails = step.incomplete() if before is None else before.translate(step.incomplete())
+            if before is not None:
+                fails = conjunction([Not(before.incomplete()), fails])
+            before = step if before is None else self._both(before, step)
+            condition = _simplified(fails, source, limits())
+            if condition != FALSE:
+                yield Failure(before, condition)
 
     def _after(self, observe: Mapping | None, deliver: Mapping | None) -> Mapping | None:
         return self._both(observe, deliver) if observe is not None and deliver is not None else observe or deliver

@@ -62,4 +62,5 @@ def route_during(route: Route, period: Period) -> Route:
         replace(one, condition=period.narrowed(one.condition), wanted=period.narrowed(one.wanted))
         for one in route.deliveries
     )
-    return replace(route, deliveries=deliveries, incomplete=period.narrowed(route.incomplete))
+    failures = tuple(replace(one, condition=period.narrowed(one.condition)) for one in route.failures)
+    return replace(route, deliveries=deliveries, incomplete=period.narrowed(route.incomplete), failures=failures)

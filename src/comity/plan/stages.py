@@ -28,6 +28,16 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A step of mediation that can leave something mandatory missing. Routes with the same steps share it."""
+
+    mediate: Mapping
+    """The steps up to this one."""
+    condition: Expression
+    """Over the source: whether this step is the first to fail."""
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """What happens to the events of one concrete local type on one way: mediate, match, observe, deliver."""
 
@@ -38,6 +48,8 @@ class Route:
     deliveries: tuple[Delivery, ...]
     incomplete: Expression = FALSE
     """Over the source: whether `mediate` leaves a mandatory attribute missing, so that the event is rejected."""
+    failures: tuple[Failure, ...] = ()
+    """The same, step by step."""
 
     @property
     def meeting_type(self) -> EventType:

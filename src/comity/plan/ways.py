@@ -62,11 +62,14 @@ def ways_of(plan: Plan) -> Ways:
     """What a runner has to do for the plan. Tests that never hold are left out."""
     ways: list[Way] = []
     tests: dict[str, list[Test]] = {}
+    failing: set[tuple[str, int]] = set()  # what one step rejects is rejected once, however many routes go on from it
     for route in plan.routes:
         own = tests.setdefault(route.source.qualified_name, [])
-        if route.incomplete != FALSE:
-            own.append(Test(None, len(ways), route.incomplete))
-            ways.append(Way(route.source, route.mediate, None, None))
+        for failure in route.failures:
+            if (route.source.qualified_name, id(failure.mediate)) not in failing:
+                failing.add((route.source.qualified_name, id(failure.mediate)))
+                own.append(Test(None, len(ways), failure.condition))
+                ways.append(Way(route.source, failure.mediate, None, None))
         numbers: dict[tuple[str, int], int] = {}  # mappings are shared, and comparing them is dear
         for delivery in route.deliveries:
             if delivery.wanted == FALSE:
