@@ -1,6 +1,7 @@
 """The program as its users call it: in this process for most tests, in its own one where the process matters."""
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -37,6 +38,11 @@ def comity(capsys, tmp_path, monkeypatch):
     return call
 
 
+def _hear_interrupts():
+    """A shell starts what runs in the background with interrupts ignored, and the tests may be run so."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def start(tmp_path):
     """Starts the program as a process."""
@@ -45,7 +51,7 @@ def start(tmp_path):
         environment = {**os.environ, "PYTHONPATH": str(SOURCE), **options.pop("env", {})}
         command = [sys.executable, "-m", "comity.cli.main", *arguments]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": tmp_path, **options}
-        return subprocess.Popen(command, env=environment, **pipes)
+        return subprocess.Popen(command, env=environment, preexec_fn=_hear_interrupts, **pipes)
 
     return start
 

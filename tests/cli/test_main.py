@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 
 import pytest
 
@@ -125,8 +124,6 @@ def test_interrupt_leaves_quietly(start, write):
     process.stdin.write(b'{"id":"1","source":"/a","type":"T","data":{"x":0}}\n' * 20_000)
     process.stdin.flush()
     process.send_signal(signal.SIGINT)
-    with suppress(subprocess.TimeoutExpired):  # standard input stays open, so nothing but the signal ends it
-        process.wait(timeout=10)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.strip() == b""

@@ -63,7 +63,7 @@ def detect(
         str,
         typer.Argument(
             metavar="EVENTS",
-            help="Events with times: JSON Lines, CSV or Parquet, a file, a folder, or - for standard input.",
+            help="Events with times: JSON Lines, CSV, Parquet, XML or Avro, a file, a folder, or - for standard input.",
             show_default=False,
         ),
     ],

@@ -46,7 +46,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="PATH",
-            help="Events: JSON Lines, CSV or Parquet, a file or a directory, or - for standard input. May be repeated. "
+            help="Events: JSON Lines, CSV, Parquet, XML or Avro, a file or a directory, or - for standard input. "
+            "May be repeated. "
             "Default: the sources of the domains.",
             show_default=False,
         ),

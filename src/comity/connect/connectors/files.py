@@ -1,4 +1,4 @@
-"""Files as a source: JSON Lines, CSV and Parquet; one file, a directory, or a directory that grows.
+"""Files as a source: JSON Lines, CSV, Parquet, XML and Avro; one file, a directory, or a directory that grows.
 
 A directory is read in the order of the names. One that is followed may get new files, whose names must sort after those
 that were read; a file is complete when it appears, and names that begin with `.` or `_` are not looked at.
