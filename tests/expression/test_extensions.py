@@ -134,6 +134,8 @@ def test_call_gives_a_value_of_its_kind_or_none(gives: str, result: Any, expecte
 def test_call_is_missing_on_missing_and_wrong_arguments_and_on_failure() -> None:
     failing = made(lambda value: 1 // 0, "int")
     assert failing.call((5,)) is None
+    leaving = made(lambda value: sys.exit(3), "int")
+    assert leaving.call((5,)) is None
     number = made(lambda value: 1, "int", ("number",))
     assert [number.call((value,)) for value in (5, 2.5, "5", None)] == [1, 1, None, None]
     assert number.call(()) is None

@@ -359,6 +359,7 @@ def _trip_dict(one: RoundTrip) -> dict[str, Any]:
         "events": one.events,
         "back": None if one.back is None else "inverse" if one.is_derived else one.back.target.qualified_name,
         "refused": one.refused,
+        "against_what_was_said": one.unexpected,
         "rounded": one.rounded,
         "rejected": _reasons(one.rejected.most_common()),
         "rejected_back": _reasons(one.rejected_back.most_common()),

@@ -81,18 +81,19 @@ def write(
     """
     from comity.federation import load
     from comity.language.fedreg import to_fedreg
+    from comity.language.reasons import Reason
 
     loaded = load(federation)
     chosen = [_written(federation, loaded, name) for name in profile]
     printed = to_fedreg([one for one, _ in chosen], {one.on: type for one, type in chosen})
+    contexts = [f"deliver of {name}" for name in profile if loaded.profiles[name].deliver]
+    why = "FedReg has no words for the context of what is delivered."
+    left = [*(Reason("no-delivery-context", one, why) for one in contexts), *printed.left]
     if format is Format.JSON:
-        write_json({"text": printed.text, "left": [one.as_dict() for one in printed.left]}, indent=2)
+        write_json({"text": printed.text, "left": [one.as_dict() for one in left]}, indent=2)
         return
     console().print(printed.text, end="")
-    for name in (name for name in profile if loaded.profiles[name].deliver):
-        told = f"left out: deliver of {name}  FedReg has no words for the context of what is delivered"
-        console(stderr=True).print(told, style="yellow")
-    for one in printed.left:
+    for one in left:
         console(stderr=True).print(f"left out: {one}  {one.explanation}", style="yellow")
 
 

@@ -179,13 +179,17 @@ class Outbox:
             log.close()
 
     def _by_priority(self, batch: PublishedBatch, subscriber: str) -> Iterator[Message | Settled]:
-        """The messages of a batch, read once for each priority, so that memory stays bounded."""
-        levels = sorted({0, *self.priorities.values()}, reverse=True)
-        for level in levels:
-            for one in read_messages(batch.files, subscriber):
-                profile = one.message.profile if isinstance(one, Settled) else one.profile
-                if len(levels) == 1 or self.priorities.get(profile, 0) == level:
-                    yield one
+        """The messages of a batch, read once for each priority that occurs in it, so that memory stays bounded."""
+        if not self.priorities:
+            yield from read_messages(batch.files, subscriber)
+            return
+        levels = {self._priority(one) for one in read_messages(batch.files, subscriber)}
+        for level in sorted(levels, reverse=True):
+            yield from (one for one in read_messages(batch.files, subscriber) if self._priority(one) == level)
+
+    def _priority(self, one: Message | Settled) -> int:
+        profile = one.message.profile if isinstance(one, Settled) else one.profile
+        return self.priorities.get(profile, 0)
 
     def _courier(self, subscriber: str, sink: str) -> Courier:
         def tell_retry(error: ComityError, wait_s: float) -> None:

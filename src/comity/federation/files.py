@@ -122,8 +122,7 @@ class _Reader:
         for document in self._contract_files:
             self.guarded(partial(self._take_contract, document))
         self.guarded(self._close_boundaries)
-        if not self._nested or not self.faults:
-            self._take_profiles()
+        self._take_profiles()
         boundary = self._boundary()
         if self.faults:
             raise Faults(self.faults)
@@ -138,7 +137,6 @@ class _Reader:
             self.composites,
             boundary,
             tuple(self._nested),
-            self._names.rates,
             tuple(self.files),
         )
 

@@ -13,7 +13,6 @@ from comity.contract.mapping import Mapping
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
 from comity.expression.tree import Expression
-from comity.meaning.rates import Rates
 from comity.pattern.bound import BoundPattern
 
 
@@ -126,7 +125,6 @@ class Federation:
     """Its contracts whose types are visible outside, so that it is a domain to the federation around it."""
     inside: tuple[str, ...] = ()
     """The federations directly inside it."""
-    rates: Rates | None = None
     files: tuple[Path, ...] = ()
     """What was read beside the YAML files: tables, rates, functions, stylesheets."""
 

@@ -53,7 +53,7 @@ def areas(domains: Mapping[str, Domain]) -> dict[str, frozenset[str]]:
     """By name of a domain, or path of a federation inside (`city`, `city.street`): the domains that it stands for."""
     found = {name: {name} for name in domains}
     for name, domain in domains.items():
-        path = (domain.federation or "").split(".")
-        for length in range(1, len(path) + 1 if path != [""] else 1):
+        path = domain.federation.split(".") if domain.federation else []
+        for length in range(1, len(path) + 1):
             found.setdefault(".".join(path[:length]), set()).add(name)
     return {name: frozenset(own) for name, own in found.items()}

@@ -27,7 +27,7 @@ def compile_plan(federation: Federation) -> Plan:
             key = (source.qualified_name, contract, id(mediate))  # mappings are shared, and comparing them is dear
             if key not in routes:
                 failures = tuple(ways.failures(source, mediate)) if mediate else ()
-                routes[key] = Route(source, contract, mediate, (), _incomplete(source, mediate), failures)
+                routes[key] = Route(source, contract, mediate, (), failures)
             wanted = _in_terms_of(source, mediate, condition)
             found = Delivery(profile.name, profile.domain, condition, observe, wanted, profile.priority)
             deliveries.setdefault(key, []).append(found)
@@ -38,10 +38,6 @@ def compile_plan(federation: Federation) -> Plan:
         tuple(one for domain in federation.domains.values() for one in domain.taxonomy.types if one.abstract),
         tuple(PlannedPattern(one.bound, one.domain) for one in federation.composites.values()),
     )
-
-
-def _incomplete(source: EventType, mediate: Mapping | None) -> Expression:
-    return FALSE if mediate is None else _simplified(mediate.incomplete(), source, limits())
 
 
 def _in_terms_of(source: EventType, mediate: Mapping | None, condition: Expression) -> Expression:

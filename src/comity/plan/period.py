@@ -63,4 +63,4 @@ def route_during(route: Route, period: Period) -> Route:
         for one in route.deliveries
     )
     failures = tuple(replace(one, condition=period.narrowed(one.condition)) for one in route.failures)
-    return replace(route, deliveries=deliveries, incomplete=period.narrowed(route.incomplete), failures=failures)
+    return replace(route, deliveries=deliveries, failures=failures)

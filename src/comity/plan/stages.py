@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from comity.contract.mapping import Mapping
 from comity.event.types import EventType
-from comity.expression.tree import FALSE, Expression
+from comity.expression.tree import Expression, disjunction
 from comity.federation.model import OPERAND
 from comity.pattern.bound import BoundPattern
 
@@ -46,10 +46,13 @@ class Route:
     """The contract that it goes through, or contracts in their order; None on the way within its own domain."""
     mediate: Mapping | None
     deliveries: tuple[Delivery, ...]
-    incomplete: Expression = FALSE
-    """Over the source: whether `mediate` leaves a mandatory attribute missing, so that the event is rejected."""
     failures: tuple[Failure, ...] = ()
-    """The same, step by step."""
+    """The steps of `mediate` that can leave a mandatory attribute missing, so that the event is rejected."""
+
+    @property
+    def incomplete(self) -> Expression:
+        """Over the source: whether the event is rejected on this way."""
+        return disjunction([failure.condition for failure in self.failures])
 
     @property
     def meeting_type(self) -> EventType:
