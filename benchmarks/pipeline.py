@@ -16,8 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.functions import ArrowUDFType, arrow_udf
 from rich.console import Console
 from rich.table import Table
+from timed import Case, take_times
 from workload_pipeline import LINE_SCHEMA, write_events, write_federation
 
 from comity.event.window import Window
@@ -44,20 +44,12 @@ FEW = 20
 
 
 @dataclass(slots=True)
-class Case:
-    """One thing that is timed."""
+class PlanCase(Case):
+    """A plan, or a floor, that is timed."""
 
-    name: str
-    form: str
-    job: Callable[[], object]
     profiles: int = 0
     how: str = ""
     floor: str = ""
-    seconds: list[float] = field(default_factory=list)
-
-    @property
-    def best(self) -> float:
-        return min(self.seconds)
 
 
 def main() -> None:
@@ -96,10 +88,10 @@ def _run(arguments: argparse.Namespace, folder: Path, master: str) -> None:
         files = {"parquet": tables, "jsonl": lines}
         plans = {number: _plan(folder, number) for number in arguments.profiles}
         keys: dict[tuple[str, int], dict[str, int]] = {}
-        cases = []
+        cases: list[PlanCase] = []
         for form in arguments.forms:
             cases += _cases(spark, form, files[form], plans, folder, keys, arguments.rows)
-        _time(cases, arguments.runs)
+        take_times(cases, arguments.runs)
         _check(keys)
         shares = [_shares(spark, form, files[form], plans[min(plans)]) for form in arguments.forms]
         _show(cases, shares, arguments.rows, master)
@@ -126,11 +118,11 @@ def _cases(
     folder: Path,
     keys: dict[tuple[str, int], dict[str, int]],
     rows: int,
-) -> list[Case]:
+) -> list[PlanCase]:
     out = folder / "out"
     cases = [
-        Case("floor a", form, lambda: _write_floor(_read(spark, form, files), out)),
-        Case("floor b", form, lambda: _write_floor(_cross(_read(spark, form, files)), out)),
+        PlanCase("floor a", form, lambda: _write_floor(_read(spark, form, files), out)),
+        PlanCase("floor b", form, lambda: _write_floor(_cross(_read(spark, form, files)), out)),
     ]
     for number, plan in plans.items():
 
@@ -142,7 +134,9 @@ def _cases(
             keys[form, number] = summary.delivered
 
         how = choose_matching(plan, of_lines=form == "jsonl").how.value
-        cases.append(Case(f"{number:,} profiles", form, job, number, how, "floor a" if number <= FEW else "floor b"))
+        cases.append(
+            PlanCase(f"{number:,} profiles", form, job, number, how, "floor a" if number <= FEW else "floor b")
+        )
     return cases
 
 
@@ -169,15 +163,6 @@ def _write_floor(rows: DataFrame, out: Path) -> None:
     kept = rows.filter(F.coalesce("crossed", chosen) if "crossed" in rows.columns else chosen)
     line = F.to_json(F.struct("id", "source", "type", F.col("time").cast("string").alias("time"), "data"))
     kept.select(F.lit("office").alias("to"), line.alias("line")).write.partitionBy("to").text(str(out))
-
-
-def _time(cases: list[Case], runs: int) -> None:
-    for run in range(runs):
-        for case in cases:
-            started = time.monotonic()
-            case.job()
-            case.seconds.append(time.monotonic() - started)
-            print(f"run {run + 1}: {case.form} {case.name}: {case.seconds[-1]:.1f} s", flush=True)
 
 
 def _check(keys: dict[tuple[str, int], dict[str, int]]) -> None:
@@ -212,12 +197,12 @@ def _noop(table: DataFrame) -> float:
     return time.monotonic() - started
 
 
-def _ratio(case: Case, cases: list[Case]) -> float | None:
+def _ratio(case: PlanCase, cases: list[PlanCase]) -> float | None:
     floor = next((one for one in cases if one.form == case.form and one.name == case.floor), None)
     return floor.best / case.best if floor else None
 
 
-def _show(cases: list[Case], shares: list[dict[str, object]], rows: int, master: str) -> None:
+def _show(cases: list[PlanCase], shares: list[dict[str, object]], rows: int, master: str) -> None:
     console = Console(width=120)
     table = Table(title=f"{rows:,} events on {master}")
     for name in ("input", "job", "matched by", "seconds", "events/s", "of floor a", "of floor b", "goal"):
@@ -243,7 +228,7 @@ def _show(cases: list[Case], shares: list[dict[str, object]], rows: int, master:
         console.print(f"{one['form']}, {one['profiles']} profiles, up to each stage: {told}")
 
 
-def _write(path: Path, cases: list[Case], shares: list[dict[str, object]], rows: int, master: str) -> None:
+def _write(path: Path, cases: list[PlanCase], shares: list[dict[str, object]], rows: int, master: str) -> None:
     found = [{one.name: getattr(case, one.name) for one in fields(case) if one.name != "job"} for case in cases]
     path.write_text(json.dumps({"rows": rows, "master": master, "cases": found, "stages": shares}, indent=1) + "\n")
 

@@ -18,7 +18,7 @@ from comity.pattern.bank import Bank
 from comity.pattern.correlation import Path
 from comity.pattern.occurrence import NO_TIE
 from comity.pipeline.columns import TypedColumns
-from comity.pipeline.deliver import rejected_line
+from comity.pipeline.deliver import complete, rejected_line
 from comity.pipeline.detect_buckets import NO_KEY, salts_of
 from comity.pipeline.detect_extract import COUNTED, DOUBTFUL, LATE, REFUSED, ROWS
 from comity.pipeline.lines import json_line
@@ -84,7 +84,7 @@ class OperandColumns:
         ]
         # A table, and no expressions: these would be compiled anew for every batch.
         table = F.broadcast(spark.createDataFrame(asked, _ASKED))
-        found = hits.select("*", F.explode_outer(_once_each("found")).alias("hit"))
+        found = complete(hits, self._sources).select("*", F.explode_outer(_once_each("found")).alias("hit"))
         on = (F.col("hit.profile") == F.col("label")) & (F.col("hit.way") == F.col("on"))
         made = found.join(table, on, "left").select(
             "*", *(one.alias(name) for name, one in self._made(buckets).items())
@@ -197,7 +197,7 @@ def _case(number: Column, columns: Iterable[tuple[int, Column]]) -> Column:
 def _seen(way: Way) -> tuple[Attributes, Column]:
     """The attributes as the subscriber sees them, and whether nothing mandatory is missing."""
     found = follow(way)
-    tests = [F.size(missing) == 0 for missing in (found.unmet, found.unseen) if missing is not None]
+    tests = [~missing.some for missing in (found.unmet, found.unseen) if missing is not None]
     return found.seen, reduce(lambda one, other: one & other, tests, F.lit(True))
 
 

@@ -9,17 +9,18 @@ microseconds) of the first and the last event among these, in `doubtful` 1 for a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.sql.window import Window as SparkWindow
 
 from comity.connect.folder import REJECTED
 from comity.event.types import EventType
 from comity.federation.model import OPERAND
 from comity.pipeline.lines import json_line
-from comity.pipeline.mapped import follow
+from comity.pipeline.mapped import Followed, follow
 from comity.pipeline.operands import quoted
 from comity.pipeline.wrap import ENVELOPE_FIELDS, REJECTED_TYPE, struct_type
 from comity.plan.ways import Way, Ways
@@ -45,74 +46,106 @@ def hits_schema(types: Sequence[EventType]) -> T.StructType:
     )
 
 
-def observe_hits(hits: DataFrame, into: Observation, late_before: datetime | None = None) -> DataFrame:
-    """The hits, counted as they pass: `counted`, `doubtful`, `matched` events, `late` ones, and the `newest` time.
+def complete(hits: DataFrame, types: Sequence[EventType]) -> DataFrame:
+    """All columns of hits; Spark leaves what is made of constants out of its code, which gets long otherwise."""
+    absent = [one for one in hits_schema(types) if one.name not in hits.columns]
+    return hits.select("*", *(F.lit(None).cast(one.dataType).alias(one.name) for one in absent))
+
+
+def observe_hits(hits: DataFrame, into: Observation, *more: Column) -> DataFrame:
+    """The hits, counted as they pass: `counted`, `doubtful`, `matched` events, and what `more` asks for.
 
     It also keeps Spark from making one long function of matching, which every event goes through, and of delivery,
     which few events reach.
     """
-    is_wanted = F.exists("found", lambda pair: pair.getField("profile").isNotNull())
-    is_late = F.lit(False) if late_before is None else F.col("time") < F.lit(late_before)
     return hits.observe(
         into,
         F.coalesce(F.sum("counted"), F.lit(0)).alias("counted"),
         F.coalesce(F.sum("doubtful"), F.lit(0)).alias("doubtful"),
-        F.count(F.when(is_wanted, True)).alias("matched"),
-        F.count(F.when(is_wanted & is_late, True)).alias("late"),
-        F.max(F.when(is_wanted, F.col("time"))).alias("newest"),
+        F.count(F.when(is_wanted(), True)).alias("matched"),
+        *more,
     )
 
 
-def outcome_of_hit(ways: Ways) -> Column:
-    """What becomes of a hit, on whatever way: `to` and `line`. It is the same for every batch of a plan."""
-    profile, way = F.col("hit.profile"), F.col("hit.way")
-    outcome = F.when(F.col("rejected").isNotNull(), _outcome(F.lit(REJECTED), rejected_line()))
+def is_wanted() -> Column:
+    """Whether some profile wants a hit."""
+    return F.array_max("found.profile").isNotNull()  # functions of lambdas would be interpreted
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of a hit, on whatever way. It is the same for every batch of a plan."""
+
+    to: Column
+    """The subscriber or the rejected set; null when mediation fails, which the way without a subscriber tells."""
+    line: Column
+    """What is written there; `to` is a column by now."""
+
+
+def outcome_of_hit(ways: Ways) -> Outcome:
+    """What becomes of hits on these ways."""
+    is_rejected, way = F.col("rejected").isNotNull(), F.col("hit.way")
+    to, line = F.when(is_rejected, F.lit(REJECTED)), F.when(is_rejected, rejected_line())
     for number, one in enumerate(ways.ways):
-        outcome = outcome.when(way == number, _follow(one, profile))
-    return outcome
+        found = follow(one)
+        to, line = to.when(way == number, _to(one, found)), line.when(way == number, _line(one, found))
+    return Outcome(to, line)
 
 
-def deliver(hits: DataFrame, outcome: Column, *, has_patterns: bool) -> DataFrame:
-    """A row for each notification and each rejected record: `to`, `profile`, `key`, `day`, `line`; each once.
+IDENTITY = ("profile", "source", "id")
+"""What tells notifications apart."""
 
-    Of what operands of patterns want there are only those events that cannot be mapped.
+
+def deliver(hits: DataFrame, outcome: Outcome, *, has_patterns: bool) -> DataFrame:
+    """A row for each notification and each rejected record: `to`, the identity, `day`, `line`; each once.
+
+    The hits are complete. Of what operands of patterns want there are only those events that cannot be mapped.
     """
     worth = hits.filter(F.col("rejected").isNotNull() | (F.size("found") > 0))
     rows = worth.select("*", F.explode_outer("found").alias("hit"))
-    profile = F.col("hit.profile")
-    key = F.to_json(F.array(profile, quoted("source"), quoted("id")))
-    done = rows.select(outcome.alias("outcome"), profile.alias("profile"), key.alias("key"), "time")
-    to = F.col("outcome.to")
-    is_told = F.col("profile").isNotNull() & (to != REJECTED)
-    if has_patterns:  # without them the question would only make Spark work out every outcome once more
+    done = rows.select("*", F.col("hit.profile").alias("profile"), outcome.to.alias("to"))
+    is_told = F.col("to") != REJECTED
+    if has_patterns:
         done = done.filter(~F.coalesce(is_told & F.col("profile").contains(OPERAND), F.lit(False)))
-    told = done.select(
-        to.alias("to"),
+    return _once(done.filter(F.col("to").isNotNull()), is_told).select(
+        "to",
         F.when(is_told, F.col("profile")).alias("profile"),
-        # Notifications are told apart by profile and event; rejected records are all kept. (A number and no random
-        # key: with one, Spark would compile the stage anew for every batch.)
-        F.when(is_told, F.col("key")).otherwise(F.monotonically_increasing_id().cast("string")).alias("key"),
+        "source",
+        "id",
         F.when(is_told, F.date_format("time", "yyyy-MM-dd")).alias("day"),
-        F.col("outcome.line").alias("line"),
+        outcome.line.alias("line"),
     )
-    return told.filter(F.col("to").isNotNull()).dropDuplicates(["key"])
 
 
-def _outcome(to: Column, line: Column) -> Column:
-    return F.struct(to.alias("to"), line.alias("line"))
+def _once(rows: DataFrame, is_told: Column) -> DataFrame:
+    """Each notification once; rejected records are all kept.
+
+    Spark's own way to drop repeats sorts the rows on either side of an exchange, by texts, and takes them apart.
+    """
+    # No random number for what is rejected: with one, Spark would compile the stage anew for every batch.
+    number = F.when(is_told, F.xxhash64(*IDENTITY)).otherwise(F.monotonically_increasing_id())
+    together = rows.withColumn("number", number).repartition("number")
+    first = F.row_number().over(SparkWindow.partitionBy("number", "to", *IDENTITY).orderBy("number"))
+    return together.withColumn("nth", first).filter(F.col("nth") == 1)
 
 
-def _follow(way: Way, profile: Column) -> Column:
-    """What becomes of an event on a way; null when mediation fails, which the way without a subscriber tells."""
-    found = follow(way)
+def _to(way: Way, found: Followed) -> Column:
+    if way.subscriber is None:
+        return F.lit(REJECTED)
+    to = F.lit(way.subscriber)
+    if found.unseen is not None:
+        to = F.when(found.unseen.some, F.lit(REJECTED)).otherwise(to)
+    return to if found.unmet is None else F.when(~found.unmet.some, to)
+
+
+def _line(way: Way, found: Followed) -> Column:
     if way.subscriber is None:
         assert found.unmet is not None, "only what can stay unmapped has such a way"
-        return _outcome(F.lit(REJECTED), _unmapped_line(way.source, found.unmet))
-    told = _outcome(F.lit(way.subscriber), json_line(found.seen, way.target, {"profile": profile}))
-    if found.unseen is not None:
-        refused = _outcome(F.lit(REJECTED), _unmapped_line(way.source, found.unseen))
-        told = F.when(F.size(found.unseen) > 0, refused).otherwise(told)
-    return told if found.unmet is None else F.when(F.size(found.unmet) == 0, told)
+        return _unmapped_line(way.source, found.unmet.paths())
+    told = json_line(found.seen, way.target, {"profile": F.col("profile")})
+    if found.unseen is None:
+        return told
+    return F.when(F.col("to") == REJECTED, _unmapped_line(way.source, found.unseen.paths())).otherwise(told)
 
 
 def rejected_line() -> Column:

@@ -32,9 +32,9 @@ def json_line(data: Column | Mapping[str, Column], type: EventType, extensions: 
 
 def timestamp_text(moment: Column) -> Column:
     """RFC 3339 in UTC, to the second or to the microsecond."""
-    whole = F.date_format(moment, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
-    shortened = F.when(whole.endswith(".000000"), F.substring(whole, 1, 19)).otherwise(whole)
-    return F.concat(shortened, F.lit("Z"))
+    is_whole = F.unix_micros(moment) % 1_000_000 == 0
+    seconds, microseconds = (F.date_format(moment, f"yyyy-MM-dd'T'HH:mm:ss{rest}'Z'") for rest in ("", ".SSSSSS"))
+    return F.when(is_whole, seconds).otherwise(microseconds)
 
 
 def duration_text(microseconds: Column) -> Column:

@@ -6,6 +6,7 @@ the expressions of all, and with several contracts on the way Spark would spend 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from comity.contract.mapping import Mapping
 from comity.event.types import AttributeType, EventType
 from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE
-from comity.pipeline.columns import TypedColumns, compile_value
+from comity.pipeline.columns import TypedColumns, compile_filter, compile_value
 from comity.pipeline.operands import quoted
 from comity.pipeline.wrap import spark_type
 from comity.plan.ways import Way
@@ -26,15 +27,25 @@ Attributes = Column | AbstractMapping[str, Column]
 
 
 @dataclass(frozen=True, slots=True)
+class Missing:
+    """What a mapping cannot complete."""
+
+    some: Column
+    """Whether a mandatory attribute stays missing: the condition of the mapping, which asks less than it computes."""
+    paths: Callable[[], Column]
+    """Which ones. It is dear to put together and to compute, and for those events only that lack some."""
+
+
+@dataclass(frozen=True, slots=True)
 class Followed:
     """An event at the end of its way."""
 
     seen: Attributes
     """As the subscriber sees it."""
-    unmet: Column | None
-    """The mandatory attributes that mediation leaves missing; None if it never does."""
-    unseen: Column | None
-    """Those that observation leaves missing."""
+    unmet: Missing | None
+    """What mediation leaves missing; None if it never does."""
+    unseen: Missing | None
+    """What observation leaves missing."""
 
 
 def follow(way: Way) -> Followed:
@@ -70,17 +81,22 @@ def mapped(mapping: Mapping, columns: TypedColumns) -> dict[str, Column]:
     return {name: value((name,), declared) for name, declared in mapping.target.attributes.items()}
 
 
-def _unmapped(mapping: Mapping, columns: TypedColumns) -> Column | None:
-    """The mandatory attributes that the first step of a mapping leaves missing that does so; None if none can."""
+def _unmapped(mapping: Mapping, columns: TypedColumns) -> Missing | None:
+    """What a mapping leaves missing; None if it never does."""
+    incomplete = simplify(mapping.incomplete(), mapping.source)
+    if incomplete == FALSE:
+        return None
+    return Missing(compile_filter(incomplete, columns), lambda: _missing_paths(mapping, columns))
+
+
+def _missing_paths(mapping: Mapping, columns: TypedColumns) -> Column:
+    """The mandatory attributes that the first step leaves missing that does so."""
     found: list[Column] = []
     for number, step in enumerate(mapping.steps, 1):
         met = mapped(step, columns)
-        if simplify(step.incomplete(), step.source) != FALSE:
-            found.append(_missing(met, step.target))
+        found.append(_missing(met, step.target))
         if number < len(mapping.steps):
             columns = TypedColumns(step.target, met)
-    if not found:
-        return None
     first, *rest = found
     for one in rest:
         first = F.when(F.size(first) > 0, first).otherwise(one)

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from comity.connect.folder import REJECTED, Results
+from comity.pipeline.deliver import IDENTITY
 
 _LINE = (
     "specversion string, id string, source string, type string, time timestamp, subject string, sequence string, "
@@ -32,11 +33,9 @@ def write_results(outcomes: DataFrame, staging: Path, results: Results, mode: st
         kept.unpersist()
 
 
-def keys_in(folder: Path, results: Results, spark: SparkSession) -> DataFrame:
-    """The keys of the notifications in a folder that was staged, with their days."""
-    told = _told(folder, results, spark)
-    key = F.to_json(F.array("profile", "source", "id")).alias("key")
-    return told.select(key, F.date_format("time", "yyyy-MM-dd").alias("day"))
+def told_in(folder: Path, results: Results, spark: SparkSession) -> DataFrame:
+    """The identities of the notifications in a folder that was staged."""
+    return _told(folder, results, spark).select(*IDENTITY)
 
 
 def count_profiles(folder: Path, results: Results, spark: SparkSession) -> dict[str, int]:

@@ -56,7 +56,7 @@ class _Reader:
         found: dict[str, Column] = {}
         tests: list[Column] = []
         for name, declared in ENVELOPE.items():
-            column, ok = self._typed(self._top("typeversion" if name == "version" else name), declared)
+            column, ok = self._typed(self._top(_column_of(name)), declared)
             found[name] = column
             tests.append(ok)
         unsure = [found[name] for name in ("id", "source", "type") if not self.facts.is_never_empty(name)]
@@ -68,6 +68,10 @@ class _Reader:
         if self.has_opaque_data:
             tests.append(quoted(_DATA).isNull())
         return found, reduce(and_, tests)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a column for this part of the envelope."""
+        return _column_of(name) in self.top
 
     def attributes(self, type: EventType) -> dict[str, Column]:
         """The attributes of a type, as they stand in the row."""
@@ -120,6 +124,11 @@ class _Reader:
             parts.append(value.alias(name))
             tests.append(ok if inner.optional else ok & value.isNotNull())
         return F.when(column.isNotNull(), F.struct(*parts)), column.isNull() | reduce(and_, tests)
+
+
+def _column_of(name: str) -> str:
+    """The column for a part of the envelope."""
+    return "typeversion" if name == "version" else name
 
 
 _FIRST_MOMENT, _LAST_MOMENT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
@@ -187,18 +196,18 @@ class RowTable:
             yield test, is_own & compile_filter(test.condition, columns)
 
     def _as_hits(self, rows: DataFrame, found: Column) -> DataFrame:
-        """The columns of hits; of a row that is not vouched for only that it is doubtful."""
-        columns: dict[str, Column] = dict(self.envelope)
+        """Those columns of hits that the table has; of a row that is not vouched for only that it is doubtful."""
+        columns = {name: column for name, column in self.envelope.items() if self._reader.has(name)}
         for one in self._types():
             parts = [part.alias(name) for name, part in self._reader.attributes(one).items()]
             columns[one.qualified_name] = F.when(self._is(one.qualified_name), F.struct(*parts))
         columns["found"] = found
         is_sure = F.col(_VOUCHED)
         told = {name: F.when(is_sure, column) for name, column in columns.items()}
-        told["doubtful"] = F.when(~is_sure, F.lit(1))
+        told |= {"counted": F.lit(None), "doubtful": F.when(~is_sure, F.lit(1))}
         schema = hits_schema(self.work.types)
         return rows.withColumn(_VOUCHED, self.vouched).select(
-            *(told.get(one.name, F.lit(None)).cast(one.dataType).alias(one.name) for one in schema)
+            *(told[one.name].cast(one.dataType).alias(one.name) for one in schema if one.name in told)
         )
 
     def _kernel(self, name: str, shared: Broadcast[Work]) -> Column:

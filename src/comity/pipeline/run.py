@@ -19,13 +19,13 @@ from comity.connect.folder import REJECTED, STAGING, Results, publish
 from comity.connect.staged import StagedResults
 from comity.event.window import Window
 from comity.limits import limits
-from comity.pipeline.deliver import deliver, observe_hits, outcome_of_hit
+from comity.pipeline.deliver import IDENTITY, Outcome, complete, deliver, observe_hits, outcome_of_hit
 from comity.pipeline.detect_extract import staged_figures
 from comity.pipeline.detect_federation import PlanPatterns, remove_staged
 from comity.pipeline.facts import Facts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.read import Inputs
-from comity.pipeline.results import count_codes, count_profiles, keys_in, write_results
+from comity.pipeline.results import count_codes, count_profiles, told_in, write_results
 from comity.pipeline.rows import RowTable
 from comity.pipeline.worker import Work, hits_in_files, hits_in_lines
 from comity.pipeline.wrap import NO_GLOBS, read_lines
@@ -91,7 +91,7 @@ class PreparedPlan:
     spark: SparkSession
     work: Work = field(init=False)
     _shared: Broadcast[Work] | None = field(default=None, init=False)
-    _outcome: Column | None = field(default=None, init=False)
+    _outcome: Outcome | None = field(default=None, init=False)
     patterns: PlanPatterns = field(init=False)
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class PreparedPlan:
         return self._shared
 
     @property
-    def outcome(self) -> Column:
+    def outcome(self) -> Outcome:
         """What becomes of a hit; putting it together takes hundreds of calls to Java."""
         if self._outcome is None:
             self._outcome = outcome_of_hit(self.work.ways)
@@ -120,13 +120,13 @@ class PreparedPlan:
         self.patterns.close()
 
     def hits(self, tables: Tables, window: Window) -> DataFrame:
-        """The hits of all tables."""
+        """The hits of all tables, with those columns that some of them has."""
         found = [self._hits_of_rows(rows, facts, window) for rows, facts in tables.rows]
         if tables.lines is not None:
             found.append(hits_in_lines(tables.lines, self.work, window, self.shared))
         if tables.files or not found:
             found.append(hits_in_files(tables.files, self.work, window, self.shared, self.spark))
-        return reduce(DataFrame.unionByName, found)
+        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), found)
 
     def doubtful_hits(self, rows: DataFrame, window: Window) -> DataFrame:
         """The hits among the rows of a table that had to be decoded in the workers."""
@@ -145,7 +145,7 @@ class PreparedPlan:
 
     def deliver(self, hits: DataFrame) -> DataFrame:
         """What becomes of hits: a row for each notification and each rejected record."""
-        return deliver(hits, self.outcome, has_patterns=bool(self.plan.patterns))
+        return deliver(complete(hits, self.work.types), self.outcome, has_patterns=bool(self.plan.patterns))
 
     def _hits_of_rows(self, rows: DataFrame, facts: Facts, window: Window) -> DataFrame:
         table = RowTable(rows, self.work, window, facts)
@@ -153,17 +153,13 @@ class PreparedPlan:
             return table.hits_by_kernel(self.shared)
         return table.hits_by_columns()
 
-    def write(
-        self, tables: Tables, window: Window, staging: Path, results: Results, before: DataFrame | None = None
-    ) -> Summary:
-        """Write the outcomes into a staging folder, but for those whose keys were there `before`."""
-        summary, doubtful = self._write(self.hits(tables, window), staging, results, before, "overwrite")
+    def write(self, tables: Tables, window: Window, staging: Path, results: Results) -> Summary:
+        """Write the outcomes into a staging folder."""
+        summary, doubtful = self._write(self.hits(tables, window), staging, results, None, "overwrite")
         if doubtful:
-            known = keys_in(staging, results, self.spark)
+            known = told_in(staging, results, self.spark)
             for rows, _ in tables.rows:
-                more = self.doubtful_hits(rows, window)
-                earlier = known if before is None else known.unionByName(before.select("key"))
-                added, _ = self._write(more, staging, results, earlier, "append")
+                added, _ = self._write(self.doubtful_hits(rows, window), staging, results, known, "append")
                 added = replace(added, records=0)  # rows are counted from the metadata of their files
                 summary = add(summary, added)
         if self._has_many_profiles:
@@ -215,7 +211,7 @@ class PreparedPlan:
         counts = [_count(F.col("profile") == name).alias(f"profile {name}") for name in profiles]
         fresh = self.deliver(observe_hits(hits, read))
         if before is not None:
-            fresh = fresh.join(before.select("key"), "key", "left_anti")
+            fresh = fresh.join(before, list(IDENTITY), "left_anti")
         fresh = fresh.observe(done, _count(F.col("to") == REJECTED).alias("rejected"), *counts)
         write_results(fresh, staging, results, mode)
         found = done.get

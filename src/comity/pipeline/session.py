@@ -29,6 +29,8 @@ SQL_SETTINGS: Mapping[str, str] = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32768",
+    # A writer for each subscriber at once, as long as they are few; rows are not sorted by subscriber then.
+    "spark.sql.maxConcurrentOutputFileWriters": "16",
     # Spark would look up and note the line of code for each part of an expression, in several calls to Java.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
@@ -188,6 +190,7 @@ def _embedded_settings(cores: int, folder: Path, verbose: bool) -> dict[str, str
         _JAVA_OPTIONS: _java_options(folder, verbose),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.files.minPartitionNum": str(4 * cores),  # so that no core waits long for the last part
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }

@@ -20,6 +20,7 @@ from typing import Any
 
 from pyarrow.dataset import dataset
 from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.delivered import Delivered
@@ -34,7 +35,7 @@ from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
 from comity.limits import limits
 from comity.pipeline.batches import FileBatches, lag_s
-from comity.pipeline.deliver import observe_hits
+from comity.pipeline.deliver import is_wanted, observe_hits
 from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lines
 from comity.pipeline.detect_extract import staged_figures
 from comity.pipeline.detect_federation import remove_staged
@@ -218,7 +219,10 @@ def _write_outcomes(
 ) -> dict[str, Any]:
     """Write `to` and `line`, each notification once; gives what was counted on the way."""
     seen = Observation()
-    fresh = prepared.deliver(observe_hits(hits, seen, late_before))
+    is_late = F.lit(False) if late_before is None else F.col("time") < F.lit(late_before)
+    late = F.count(F.when(is_wanted() & is_late, True)).alias("late")
+    newest = F.max(F.when(is_wanted(), F.col("time"))).alias("newest")
+    fresh = prepared.deliver(observe_hits(hits, seen, late, newest))
     fresh.select("to", "line").write.mode(mode).parquet(str(staging))
     return dict(seen.get)
 

@@ -1,0 +1,31 @@
+"""Jobs that are timed beside each other: their runs alternate, and the best of each counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Case:
+    """One thing that is timed."""
+
+    name: str
+    form: str
+    job: Callable[[], object]
+    seconds: list[float] = field(default_factory=list, kw_only=True)
+
+    @property
+    def best(self) -> float:
+        return min(self.seconds)
+
+
+def take_times(cases: Sequence[Case], runs: int) -> None:
+    """Run the cases in turn, telling how long each took."""
+    for run in range(runs):
+        for case in cases:
+            started = time.monotonic()
+            case.job()
+            case.seconds.append(time.monotonic() - started)
+            print(f"run {run + 1}: {case.form} {case.name}: {case.seconds[-1]:.1f} s", flush=True)
