@@ -36,6 +36,15 @@ def test_diff_of_an_additive_change(comity, change):
     assert "version   fire: make it version 2, it was 1" in result.out
 
 
+def test_diff_of_a_breaking_change_that_breaks_nobody(comity, change, tmp_path):
+    domain = tmp_path / "old" / "domains" / "house_a.yaml"
+    domain.write_text(domain.read_text() + "  Bell:\n    attributes: {door: string, note: string}\n")
+    (tmp_path / "new" / "domains" / "house_a.yaml").write_text(domain.read_text().replace("note: string", "note: int"))
+    result = comity("contract", "diff", "old", "new")
+    assert (result.code, result.out) == (0, "breaking  house_a.Bell: note was string, is int\n")
+    assert "nobody in this federation breaks" in result.err
+
+
 def test_diff_of_a_breaking_change_names_whom_it_breaks_and_what_to_do(comity, change):
     change("      level: int\n", "")
     result = comity("contract", "diff", "old", "new")

@@ -14,7 +14,7 @@ EXAMPLE = ROOT / "examples" / "two_houses"
 
 
 def comity(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "comity.cli.main", *arguments]
+    command = [sys.executable, "-m", "comity", *arguments]
     return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
 
 

@@ -277,3 +277,14 @@ def test_difference_refuses_what_is_no_federation(compare, tmp_path):
     with pytest.raises(ComityError) as failure:
         compare(fire={**CONTRACT, "earlier": {"1": {}}})
     assert str(tmp_path / "new/fire.yaml:1:") in str(failure.value)
+
+
+def test_a_mapping_that_is_written_in_another_way_did_not_change(compare):
+    members = {"house": {"type": "Fire", "map": {"temperature": "(heat)", "room": "room"}}}
+    assert compare(fire={**CONTRACT, "members": members}).changes == ()
+
+
+def test_a_mapping_that_says_something_else_did(compare):
+    members = {"house": {"type": "Fire", "map": {"room": "lower(room)", "temperature": "heat"}}}
+    found = compare(fire={**CONTRACT, "members": members})
+    assert [(one.code, one.path) for one in found.changes] == [("mapping-changed", "house")]

@@ -82,7 +82,8 @@ def _sum_up(found: Difference) -> None:
     broken = sum(not one.mended for one in found.broken)
     told = console(stderr=True)
     if not found.breaks:
-        told.print("nothing breaks", style="green")
+        is_harmless = not any(one.effect == "breaking" for one in found.changes)
+        told.print("nothing breaks" if is_harmless else "nobody in this federation breaks", style="green")
     elif broken:
         what = "1 member, observer or profile" if broken == 1 else f"{broken} members, observers and profiles"
         told.print(f"{what} would break: change them, too, or keep the old version under `earlier`", style="red")

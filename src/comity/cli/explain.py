@@ -162,7 +162,12 @@ def why(
     line = _one_line(event)
     record = decode(line, found.find_type, require_time=True, source_file=event)
     reasons = find_reasons(
-        compile_plan(found), profile, record, sources=found.sources, language_of=_language_of(language)
+        compile_plan(found),
+        profile,
+        record,
+        sources=found.sources,
+        language_of=_language_of(language),
+        scope=found.scope_of(profile),
     )
     if format is Format.JSON:
         write_json(_reasons_dict(reasons), indent=2)
@@ -189,7 +194,9 @@ def _print_reasons(shown: Console, reasons: Reasons) -> None:
             shown.print(f"  {fault.path} {fault.reason} [{fault.code}]")
         return
     shown.print(_verdict(reasons), style="bold green" if reasons.delivered else "bold red")
-    if not reasons.ways:
+    if reasons.outside:
+        shown.print(f"  the profile's scope is {', '.join(reasons.outside)}; {reasons.event.type} is outside of it")
+    elif not reasons.ways:
         shown.print(f"  no way leads from {reasons.event.type} to this profile")
     for way in reasons.ways:
         print_tree(shown, _way_node(way), "  ", "  ")
@@ -258,6 +265,7 @@ def _reasons_dict(reasons: Reasons) -> dict[str, Any]:
         "rejected": refused,
         "asked": asked,
         "ways": ways,
+        **({"outside_scope": list(reasons.outside)} if reasons.outside else {}),
         **({"candidate_for": list(reasons.operands)} if reasons.is_composite else {}),
     }
 

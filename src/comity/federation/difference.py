@@ -185,9 +185,25 @@ def _all_contract_changes(before: Trial, after: Trial, old: Federation, new: Fed
             continue
         if name in old.contracts and name in new.contracts:
             yield from _type_changes(old.contracts[name], new.contracts[name])
-        yield from contract_changes(name, data, later[name][1])
+        for change in contract_changes(name, data, later[name][1]):
+            if change.code != "mapping-changed" or not _only_rewritten(change, data, later[name][1], old, new):
+                yield change
     for name in later.keys() - files.keys():
         yield Change(name, "contract-added", Effect.ADDITIVE, f"the contract {name} is new")
+
+
+def _only_rewritten(change: Change, before: Data, after: Data, old: Federation, new: Federation) -> bool:
+    """Whether a mapping is written in another way, and says the same."""
+    contracts = old.contracts.get(change.where), new.contracts.get(change.where)
+    if None in contracts or before.get("tables") != after.get("tables"):
+        return False
+    said = [
+        [(one.source.qualified_name, dict(one.expressions)) for one in parties.get(change.path, ())]
+        for contract in contracts
+        if contract is not None
+        for parties in (contract.members, contract.observers)
+    ]
+    return said[:2] == said[2:] and any(said)
 
 
 def _type_changes(old: Contract, new: Contract) -> Iterator[Change]:

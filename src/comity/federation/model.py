@@ -134,6 +134,12 @@ class Federation:
         for composite in self.composites.values():
             yield from composite.operands
 
+    def scope_of(self, profile: str) -> frozenset[str] | None:
+        """The domains whose events a profile is limited to; None if it is not."""
+        composite = self.composites.get(profile)
+        asked = composite.operands[:1] if composite else (self.profiles[profile],) if profile in self.profiles else ()
+        return next((one.sources for one in asked), None)
+
     def priorities(self) -> dict[str, int]:
         """By profile, where it is not 0."""
         named: list[Subscription | CompositeSubscription] = [*self.profiles.values(), *self.composites.values()]

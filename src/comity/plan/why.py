@@ -56,6 +56,8 @@ class Reasons:
     """The sources of such events."""
     is_composite: bool = False
     """Whether the profile is composite: then what is delivered comes to its pattern, as a candidate."""
+    outside: tuple[str, ...] = ()
+    """The domains of the profile's scope, when the event comes from another one."""
 
     @property
     def delivered(self) -> bool:
@@ -74,8 +76,9 @@ def why(
     *,
     sources: Iterable[SourceSpec] = (),
     language_of: LanguageOf = language_of,
+    scope: frozenset[str] | None = None,
 ) -> Reasons:
-    """The reasons for delivering, or not delivering, an event to a profile."""
+    """The reasons for delivering, or not delivering, an event to a profile, which may be limited to some domains."""
     found = explain(plan, profile, sources=sources, language_of=language_of)
     planned = plan.pattern(profile)
     if isinstance(event, Rejected):
@@ -92,7 +95,8 @@ def why(
         for one in found.asks
         if one.type.qualified_name == event.type
     )
-    return Reasons(profile, event, ways, asked, planned is not None)
+    is_outside = scope is not None and event.type.rpartition(".")[0] not in scope
+    return Reasons(profile, event, ways, asked, planned is not None, tuple(sorted(scope or ())) if is_outside else ())
 
 
 def _in_trace(way: Way, bound: BoundPattern) -> Way:
