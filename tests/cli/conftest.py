@@ -49,7 +49,7 @@ def start(tmp_path):
 
     def start(*arguments, **options):
         environment = {**os.environ, "PYTHONPATH": str(SOURCE), **options.pop("env", {})}
-        command = [sys.executable, "-m", "comity.cli.main", *arguments]
+        command = [sys.executable, "-m", "comity", *arguments]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": tmp_path}
         return subprocess.Popen(command, env=environment, **{"preexec_fn": _hear_interrupts, **pipes, **options})
 

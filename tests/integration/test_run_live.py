@@ -23,7 +23,7 @@ from comity.testing.receiver import WebhookReceiver
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
-COMITY = [sys.executable, "-m", "comity.cli.main"]
+COMITY = [sys.executable, "-m", "comity"]
 PATIENCE_S = 180
 
 

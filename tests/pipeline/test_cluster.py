@@ -81,7 +81,7 @@ def expected(events: Path, tmp_path: Path) -> list[tuple[str, str]]:
 @contextmanager
 def comity_run(events: Path, out: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """`comity run` as a process, which does not outlive the block."""
-    command = [sys.executable, "-m", "comity.cli.main", "run", str(EXAMPLE), "--events", str(events), "--out", str(out)]
+    command = [sys.executable, "-m", "comity", "run", str(EXAMPLE), "--events", str(events), "--out", str(out)]
     process = subprocess.Popen(
         [*command, *options],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},

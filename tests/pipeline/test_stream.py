@@ -160,7 +160,7 @@ def test_a_stream_does_not_send_again_what_a_run_has_sent(
 def test_a_stream_that_is_killed_loses_and_repeats_nothing(tmp_path: Path, results: Results) -> None:
     events, out = tmp_path / "events", tmp_path / "out"
     chance = random.Random(11)
-    command = [sys.executable, "-m", "comity.cli.main", "run", str(EXAMPLE), "--stream", "--until-empty"]
+    command = [sys.executable, "-m", "comity", "run", str(EXAMPLE), "--stream", "--until-empty"]
     command += ["--events", str(events), "--out", str(out), "--files-per-batch", "1", "--results", results]
     files = 0
     for number in range(KILLS[results] + 1):

@@ -98,7 +98,3 @@ def run(arguments: list[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
     except Exception as error:
         sys.exit(report(error, session))
-
-
-if __name__ == "__main__":
-    run()
