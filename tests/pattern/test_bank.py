@@ -98,6 +98,14 @@ def test_bank_of_two_profiles_with_one_silence() -> None:
     assert sorted(one.as_json() for one in found_reports(found, bank.patterns)) == expected(bank.patterns, trace)
 
 
+def test_bank_of_events_of_one_time_that_a_tie_break_orders() -> None:
+    bank = bank_of([composite_of("profile last on B a ; not B b within 1 s ties by x")])
+    trace = [Event("1", "/s", "B", START, {"x": 1}), Event("0", "/s", "B", START, {"x": 0})]
+    got = extracted(bank, trace)
+    (found,) = found_reports(bank.detect(got.table(), start=got.earliest, last=got.latest)[0], bank.patterns)
+    assert [found.as_json()] == expected(bank.patterns, trace)
+
+
 def composite_of(text: str) -> Composite:
     return parse_composite(text)[1]
 
@@ -111,12 +119,13 @@ def profiles_that_share(draw: st.DrawFn) -> list[Composite]:
         names = "abc"[: len(steps)]
         marks = ["not " if at == 1 and draw(st.booleans()) else "" for at in range(len(steps))]
         pattern = " ; ".join(f"{mark}{kind} {name}" for mark, kind, name in zip(marks, steps, names))
-        ties = " and ".join(f"{one}.k = {other}.k" for one, other in pairwise(names))
+        equal = " and ".join(f"{one}.k = {other}.k" for one, other in pairwise(names))
         low = draw(st.integers(0, 3))
         modes = draw(st.sampled_from(("all", "first", "last", "collect")))
         consume, limit = draw(st.sampled_from(("keep", "delete", "reapply"))), draw(st.sampled_from(("", "limit 1")))
+        ties = draw(st.sampled_from(("", "ties by x")))
         text = f"profile p on {pattern} within {draw(st.integers(1, 6))} s duplicates {modes} consume {consume} {limit}"
-        found.append(composite_of(f"{text} where {ties} and a.x >= {low}"))
+        found.append(composite_of(f"{text} where {equal} and a.x >= {low}\n{ties}"))
     return found
 
 

@@ -29,14 +29,18 @@ class Use:
     operand: int
     opener: int | None
     """The operand without which it is of no use: the first step of a framed sequence; None if there is no such one."""
+    least_us: int
+    """How long after its opener it is of use: from once it is later, or with a tie-break from the same time on …"""
     within_us: int
+    """… to the end of the frame."""
 
 
 def use_of(number: int, operand: int, flat: FlatPattern) -> Use:
     """How an operand of a flat pattern uses its candidates."""
     has_frame = flat.within_us >= 0 and (len(flat.steps) == 1 or not flat.gaps or not flat.gaps[-1])
     is_led = flat.kind == "sequence" and operand != flat.steps[0] and not (flat.gaps and flat.gaps[0])
-    return Use(number, operand, flat.steps[0] if has_frame and is_led else None, flat.within_us)
+    opener = flat.steps[0] if has_frame and is_led else None
+    return Use(number, operand, opener, 0 if flat.has_ties else 1, flat.within_us)
 
 
 @dataclass(slots=True)
@@ -69,7 +73,7 @@ class Shared:
             return np.concatenate([rows, waiting])
         out = np.empty(len(rows), np.int64)
         anchors = self._anchors(use)
-        count = rows_in_windows(keys, times, 0, len(rows), *anchors, use.within_us, out)
+        count = rows_in_windows(keys, times, 0, len(rows), *anchors, use.least_us, use.within_us, out)
         return np.concatenate([rows[out[:count]], waiting])
 
     def _ordered(self, asked: Asked) -> tuple[Longs, Longs, Longs, Longs]:

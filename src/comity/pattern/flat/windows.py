@@ -9,9 +9,9 @@ from comity.compiled import kernel
 
 @kernel
 def rows_in_windows(
-    keys: Any, times: Any, begin: int, end: int, anchor_keys: Any, anchor_times: Any, within: int, out: Any
+    keys: Any, times: Any, begin: int, end: int, anchor_keys: Any, anchor_times: Any, least: int, most: int, out: Any
 ) -> int:
-    """The rows from `begin` to `end`, by key and time, that are after an anchor of their key by at most `within`.
+    """The rows from `begin` to `end`, by key and time, that are `least` to `most` after an anchor of their key.
 
     Rows and anchors are ordered by key, then time. Gives how many rows were written to `out`.
     """
@@ -22,12 +22,12 @@ def rows_in_windows(
         low, high = cursor, end
         while low < high:
             middle = (low + high) // 2
-            if keys[middle] < key or (keys[middle] == key and times[middle] <= time):
+            if keys[middle] < key or (keys[middle] == key and times[middle] - time < least):
                 low = middle + 1
             else:
                 high = middle
         cursor = low
-        while cursor < end and keys[cursor] == key and times[cursor] - time <= within:
+        while cursor < end and keys[cursor] == key and times[cursor] - time <= most:
             out[count] = cursor
             count += 1
             cursor += 1
