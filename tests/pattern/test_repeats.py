@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from comity.errors import Misuse
+from comity.event.event import Event
 from comity.event.kinds import Value
 from comity.expression.parse import parse
+from comity.expression.tree import TRUE
 from comity.pattern.bound import BoundPattern, bind_pattern
+from comity.pattern.detector import Detector
 from comity.pattern.parameters import Parameters
-from comity.pattern.tree import Operand, Sequence
+from comity.pattern.reference import reports
+from comity.pattern.tree import Either, Operand, Sequence
+from comity.testing.patterns import START
 
 
 class Unread:
@@ -33,3 +38,13 @@ def test_a_condition_between_operands_needs_the_line() -> None:
     compared = bound("a.room = b.room and a.value > b.value")
     assert compared.needs_line("a")
     assert compared.compared["b"] == {("value",)}
+
+
+def test_reports_of_one_identity_are_one_though_a_tie_break_sets_their_events_apart() -> None:
+    pattern = bind_pattern("p", Either((Operand("a", "A"), Operand("b", "B"))), TRUE, Parameters(ties=("x",)))
+    trace = [Event("1", "/s", "A", START, {"x": 0}), Event("1", "/s", "B", START, {"x": 1})]
+    detector = Detector([pattern])
+    detector.take(trace)
+    found = [report for _, report in detector.finish()]
+    assert found == reports(pattern, trace)
+    assert [list(report.events) for report in found] == [["a"]]

@@ -86,8 +86,9 @@ class Detector:
             return
         before, self.done = self.done, upto
         self._begin(upto, before)
+        told: set[str] = set()  # reports with one identity end at one time, and so in one call
         for key, trace in list(self.traces.items()):
-            yield from ((key[0], report) for report in trace.advance(upto))
+            yield from ((key[0], report) for report in trace.advance(upto) if _is_new(report, told))
             if trace.is_idle:
                 del self.traces[key]
 
@@ -101,8 +102,9 @@ class Detector:
         last = self.latest if self.latest is not None else self.start
         assert last is not None, "one of them is there"
         self._begin(last, self.done)
+        told: set[str] = set()
         for (number, _), trace in self.traces.items():
-            yield from ((number, report) for report in trace.finish(last))
+            yield from ((number, report) for report in trace.finish(last) if _is_new(report, told))
         self.traces.clear()
 
     @property
@@ -131,3 +133,10 @@ class Detector:
         if found is None:
             found = self.traces[key] = TraceState(self._machines[key[0]])
         return found
+
+
+def _is_new(report: Report, told: set[str]) -> bool:
+    """Whether no report of its identity was told yet; it is told now."""
+    is_new = report.id not in told
+    told.add(report.id)
+    return is_new

@@ -49,12 +49,11 @@ def reports(
         return []
     begin = trace[0].time if start is None else start
     last = until if until is not None else trace[-1].time if trace else begin
-    found = [
-        report
-        for key, candidates in traces(bound, trace).items()
-        for report in _Trace(bound, candidates, begin, last, until, partial(watch, key)).reports()
-    ]
-    return sorted(found, key=lambda report: (report.end, report.start, report.id))
+    found: dict[str, Report] = {}
+    for key, candidates in traces(bound, trace).items():
+        for report in _Trace(bound, candidates, begin, last, until, partial(watch, key)).reports():
+            found.setdefault(report.id, report)  # item 58
+    return sorted(found.values(), key=lambda report: (report.end, report.start, report.id))
 
 
 def traces(bound: BoundPattern, trace: Iterable[Seen]) -> dict[object, Candidates]:

@@ -105,8 +105,9 @@ class Found(msgspec.Struct, frozen=True):
         )
 
 
-def found_reports(reports: pa.Table, patterns: Sequence[BoundPattern]) -> Iterator[Found]:
-    """The reports of a table, one by one."""
+def found_reports(reports: pa.Table, patterns: Sequence[BoundPattern], told: set[str] | None = None) -> Iterator[Found]:
+    """The reports of a table, one by one, each once; `told` are the ids of those that were told before."""
+    told = set() if told is None else told
     layouts: dict[tuple[int, tuple[int, ...]], list[tuple[str, int, bool]]] = {}
     numbers, starts, ends = (reports.column(name).to_pylist() for name in REPORTS.names[:3])
     # Lists are taken apart by their ends, which is many times as fast as turning them into lists one by one.
@@ -120,6 +121,9 @@ def found_reports(reports: pa.Table, patterns: Sequence[BoundPattern]) -> Iterat
         if layout is None:
             layout = layouts[shape] = _layout(bound, operands)
         identity = report_id(bound.name, bound.parameters.version, start, end, zip(sources, ids, strict=True))
+        if identity in told:  # of other points of one time, or of another trace, with repeats that differ
+            continue
+        told.add(identity)
         carried = _by_operand(layout, lines) if lines and lines[0] is not None else {}
         yield Found(bound.name, identity, start, end, _by_operand(layout, ids), carried)
 

@@ -224,11 +224,12 @@ def read_candidates(files: Sequence[str]) -> pa.Table:
 
 
 def read_found(files: Sequence[str], patterns: Sequence[BoundPattern]) -> Iterator[Found]:
-    """The reports in files that the tasks wrote, one by one."""
+    """The reports in files that the tasks wrote, one by one, each once."""
+    told: set[str] = set()
     for file in files:
         with pa.ipc.open_stream(file) as reader:
             for batch in reader:
-                yield from found_reports(pa.Table.from_batches([batch]), patterns)
+                yield from found_reports(pa.Table.from_batches([batch]), patterns, told)
 
 
 def _places(owned: Sequence[int], count: int) -> np.ndarray[Any, Any]:

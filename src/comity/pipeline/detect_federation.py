@@ -65,15 +65,9 @@ class PlanPatterns:
     def notifications(self, files: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
         """Subscriber, profile and line of each report in files, each once."""
         subscribers = {one.bound.name: one.subscriber for one in self.plan.patterns}
-        told: set[str] = set()
         for found in read_found(files, [one.bound for one in self.plan.patterns]):
-            if found.id not in told:
-                told.add(found.id)
-                yield (
-                    subscribers[found.profile],
-                    found.profile,
-                    notification_line(encode(report_event(found)), found.profile),
-                )
+            line = notification_line(encode(report_event(found)), found.profile)
+            yield subscribers[found.profile], found.profile, line
 
     def close(self) -> None:
         """Forget what the workers have."""
