@@ -116,7 +116,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--forms", nargs="*", default=["parquet", "jsonl"])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path)

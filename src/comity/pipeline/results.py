@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,6 +12,7 @@ from pyspark.sql import functions as F
 from comity.connect.folder import REJECTED, Results
 from comity.pipeline.deliver import IDENTITY
 
+_OPEN_WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 _LINE = (
     "specversion string, id string, source string, type string, time timestamp, subject string, sequence string, "
     "mode string, typeversion string, profile string, data string"
@@ -19,7 +22,8 @@ _LINE = (
 def write_results(outcomes: DataFrame, staging: Path, results: Results, mode: str) -> None:
     """Write outcomes into `staging`, apart by where they go."""
     if results is Results.JSONL:
-        outcomes.select("to", "line").write.partitionBy("to").mode(mode).text(str(staging))
+        with _open_writers(outcomes.sparkSession):
+            outcomes.select("to", "line").write.partitionBy("to").mode(mode).text(str(staging))
         return
     kept = outcomes.cache()
     try:
@@ -31,6 +35,19 @@ def write_results(outcomes: DataFrame, staging: Path, results: Results, mode: st
         table.write.partitionBy("day", "to").mode("append").parquet(str(staging))
     finally:
         kept.unpersist()
+
+
+@contextmanager
+def _open_writers(spark: SparkSession) -> Iterator[None]:
+    """A writer for each subscriber, as long as they are few: lines are not sorted by subscriber then.
+
+    Writers of Parquet hold too much for that.
+    """
+    spark.conf.set(_OPEN_WRITERS, "16")
+    try:
+        yield
+    finally:
+        spark.conf.unset(_OPEN_WRITERS)
 
 
 def told_in(folder: Path, results: Results, spark: SparkSession) -> DataFrame:

@@ -29,8 +29,6 @@ SQL_SETTINGS: Mapping[str, str] = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32768",
-    # A writer for each subscriber at once, as long as they are few; rows are not sorted by subscriber then.
-    "spark.sql.maxConcurrentOutputFileWriters": "16",
     # Spark would look up and note the line of code for each part of an expression, in several calls to Java.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
