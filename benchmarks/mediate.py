@@ -97,7 +97,8 @@ def main() -> None:
     arguments = _arguments()
     folder = Path(tempfile.gettempdir()) / "comity-benchmark-pipeline"
     folder.mkdir(parents=True, exist_ok=True)
-    spark = spark_session("local[2]")
+    # What is written by hand may keep its writers open, too, and need not sort its lines by where they go.
+    spark = spark_session("local[2]", config={"spark.sql.maxConcurrentOutputFileWriters": "16"})
     try:
         tables, lines = write_events(spark, arguments.rows, folder)
         files = {"parquet": tables, "jsonl": lines}

@@ -43,11 +43,12 @@ def _open_writers(spark: SparkSession) -> Iterator[None]:
 
     Writers of Parquet hold too much for that.
     """
+    before = spark.conf.get(_OPEN_WRITERS) or "0"
     spark.conf.set(_OPEN_WRITERS, "16")
     try:
         yield
     finally:
-        spark.conf.unset(_OPEN_WRITERS)
+        spark.conf.set(_OPEN_WRITERS, before)
 
 
 def told_in(folder: Path, results: Results, spark: SparkSession) -> DataFrame:
