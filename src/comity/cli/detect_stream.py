@@ -15,7 +15,7 @@ from comity.cli.failure import show
 from comity.cli.output import console, write_json
 from comity.cli.progress import StreamLine
 from comity.cli.session import Format
-from comity.cli.spark import start_spark
+from comity.cli.spark import start_spark, wait_for
 from comity.cli.stream import StreamPace
 from comity.errors import ComityError, Misuse, Place
 
@@ -62,7 +62,6 @@ def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
         hint = "name it with --out DIR; reports go to DIR/reports, late events to DIR/late"
         raise Misuse("a stream on Spark needs a folder for its results", code="no-out", hint=hint)
     from comity.pipeline.detect_stream import DetectStream
-    from comity.pipeline.failure import spark_failures
 
     watched = WatchedPatterns(request.profiles, request.taxonomy, request.format)
     watched.current()
@@ -85,14 +84,7 @@ def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
             until_empty=pace.until_empty,
             files_per_batch=pace.files_per_batch,
         )
-        try:
-            with spark_failures():
-                while not query.awaitTermination(1):
-                    pass
-        except KeyboardInterrupt:
-            query.stop()
-            if request.format is Format.TEXT:
-                console(stderr=True).print("stopped; the same command goes on from here", style="dim")
+        wait_for(query, request.format, meanwhile=lambda: None, stopping=lambda: None)
     figures.close(request.out)
 
 

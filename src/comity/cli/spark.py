@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -60,6 +60,36 @@ def start_spark(
     # Spark's own handler of Ctrl-C talks to Java in the middle of another call.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return spark
+
+
+def wait_for(query: Any, format: Format, *, meanwhile: Callable[[], None], stopping: Callable[[], None]) -> None:
+    """Wait until a streaming query ends, or Ctrl-C ends it; every second there is time for something else."""
+    from comity.pipeline.failure import spark_failures
+
+    with _asked_to_stop() as asked, spark_failures():
+        while not asked.is_set() and not query.awaitTermination(1):
+            meanwhile()
+        if asked.is_set():
+            stopping()
+            query.stop()
+            if format is Format.TEXT:
+                console(stderr=True).print("stopped; the same command goes on from here", style="dim")
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[threading.Event]:
+    """Set by the first Ctrl-C, which as an exception would leave half an answer in the bridge to Java."""
+    asked = threading.Event()
+
+    def note(number: int, frame: object) -> None:
+        asked.set()
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

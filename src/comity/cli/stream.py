@@ -15,7 +15,7 @@ from comity.cli.output import console, write_json
 from comity.cli.progress import StreamLine
 from comity.cli.request import RunRequest, log_summary, sent
 from comity.cli.session import Format
-from comity.cli.spark import start_spark
+from comity.cli.spark import start_spark, wait_for
 from comity.errors import ComityError
 from comity.logs import log
 
@@ -99,7 +99,6 @@ _MOST_SHOWN = 20
 def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -> None:
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     from comity.federation.watch import WatchedFederation
-    from comity.pipeline.failure import spark_failures
     from comity.pipeline.stream import StreamRun
 
     def report_fault(error: ComityError) -> None:
@@ -137,16 +136,12 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -
             files_per_batch=pace.files_per_batch,
         )
         log("stream started", federation=request.federation.name, sources=len(request.sources.paths) + len(landed))
-        try:
-            with spark_failures():
-                while not query.awaitTermination(1):
-                    _look_after(landed)
-        except KeyboardInterrupt:
+
+        def stop_sending() -> None:
             if outbox is not None:
                 outbox.stop()  # a sink that is down would hold the stop until its retries are over
-            query.stop()
-            if request.format is Format.TEXT:
-                console(stderr=True).print("stopped; the same command goes on from here", style="dim")
+
+        wait_for(query, request.format, meanwhile=lambda: _look_after(landed), stopping=stop_sending)
     log("stream stopped", batches=figures.batches, records=figures.records)
     figures.close()
 
