@@ -47,7 +47,7 @@ def hits_schema(types: Sequence[EventType]) -> T.StructType:
 
 
 def complete(hits: DataFrame, types: Sequence[EventType]) -> DataFrame:
-    """All columns of hits; Spark leaves what is made of constants out of its code, which gets long otherwise."""
+    """All columns of hits; those that were not there are constants, which Spark need not carry along."""
     absent = [one for one in hits_schema(types) if one.name not in hits.columns]
     return hits.select("*", *(F.lit(None).cast(one.dataType).alias(one.name) for one in absent))
 
