@@ -69,7 +69,7 @@ def observe_hits(hits: DataFrame, into: Observation, *more: Column) -> DataFrame
 
 def is_wanted() -> Column:
     """Whether some profile wants a hit."""
-    return F.array_max("found.profile").isNotNull()  # functions of lambdas would be interpreted
+    return F.array_max("found.profile").isNotNull()  # the greatest that is not null
 
 
 @dataclass(frozen=True, slots=True)
