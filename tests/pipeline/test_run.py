@@ -91,19 +91,15 @@ def _comparable(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def test_run_on_spark_gives_what_the_engine_gives(spark: SparkSession, tmp_path: Path) -> None:
-    federation = load(EXAMPLE)
-    summary = run_on_spark(compile_plan(federation), [str(EXAMPLE / "events")], tmp_path, spark)
-    assert by_spark(tmp_path) == by_engine(federation, EXAMPLE / "events")
-    assert (summary.records, summary.rejected, summary.delivered) == (9, 3, {"main_street": 2, "serious_fires": 2})
-
-
-def test_run_on_spark_carries_every_kind_unchanged(spark: SparkSession, tmp_path: Path) -> None:
-    folder, events = tmp_path / "federation", tmp_path / "events.jsonl"
-    folder.mkdir()
-    texts = {"plant": ALL_KINDS, "office": OFFICE, "contract": CONTRACT, "profiles": PROFILES}
+def write_federation(folder: Path, **texts: str) -> Federation:
+    (folder / "federation").mkdir()
     for name, text in texts.items():
-        (folder / f"{name}.yaml").write_text(text)
+        (folder / "federation" / f"{name}.yaml").write_text(text)
+    return load(folder / "federation")
+
+
+def write_events(folder: Path, values: list[dict[str, Any]]) -> Path:
+    """Events of the plant."""
     lines = [
         {
             "id": str(at),
@@ -113,10 +109,22 @@ def test_run_on_spark_carries_every_kind_unchanged(spark: SparkSession, tmp_path
             "sequence": "7",
             "data": data,
         }
-        for at, data in enumerate(VALUES)
+        for at, data in enumerate(values)
     ]
-    events.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    federation = load(folder)
+    (folder / "events.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder / "events.jsonl"
+
+
+def test_run_on_spark_gives_what_the_engine_gives(spark: SparkSession, tmp_path: Path) -> None:
+    federation = load(EXAMPLE)
+    summary = run_on_spark(compile_plan(federation), [str(EXAMPLE / "events")], tmp_path, spark)
+    assert by_spark(tmp_path) == by_engine(federation, EXAMPLE / "events")
+    assert (summary.records, summary.rejected, summary.delivered) == (9, 3, {"main_street": 2, "serious_fires": 2})
+
+
+def test_run_on_spark_carries_every_kind_unchanged(spark: SparkSession, tmp_path: Path) -> None:
+    federation = write_federation(tmp_path, plant=ALL_KINDS, office=OFFICE, contract=CONTRACT, profiles=PROFILES)
+    events = write_events(tmp_path, VALUES)
     run_on_spark(compile_plan(federation), [str(events)], tmp_path / "out", spark)
     assert by_spark(tmp_path / "out") == by_engine(federation, events)
     assert len(by_spark(tmp_path / "out")) == 2 + 6 + 5 + 1
@@ -128,3 +136,41 @@ def test_run_on_spark_makes_a_folder_for_each_subscriber_even_an_empty_one(spark
     run_on_spark(compile_plan(load(EXAMPLE)), [str(events)], tmp_path / "out", spark)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["fire_station", "rejected"]
     assert len(by_spark(tmp_path / "out")) == 1
+
+
+TABLED = """\
+contract: tabled
+types:
+  Level:
+    attributes: {number: int, kelvin: float kelvin, tags: {kind: list, of: string, optional: true}}
+tables:
+  numbers: {low: 1, high: 2}
+members:
+  plant: {type: Sensed, map: {number: "lookup('numbers', name)", kelvin: "quantity(level, 'degC')", tags: tags}}
+observers:
+  office: {type: Shown, map: {text: text(number), celsius: kelvin}}
+"""
+SENSED = """\
+domain: plant
+types:
+  Sensed: {attributes: {name: string?, level: float?, tags: {kind: list, of: string, optional: true}}}
+"""
+SHOWN = """\
+domain: office
+types:
+  Shown: {attributes: {text: string, celsius: float degC}}
+"""
+
+
+def test_a_plan_that_is_run_again_is_not_compiled_again(spark: SparkSession, tmp_path: Path) -> None:
+    profiles = "profiles:\n  warm: {domain: office, on: Shown, where: celsius > 20 degC}\n"
+    federation = write_federation(tmp_path, plant=SENSED, office=SHOWN, contract=TABLED, profiles=profiles)
+    values = [{"name": "low", "level": 21.5}, {"name": "high", "level": 1.0}, {"name": "unknown", "level": 30.0}]
+    events, plan = write_events(tmp_path, values), compile_plan(federation)
+    metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics  # type: ignore[union-attr]
+    counts = []
+    for run_number in range(3):
+        summary = run_on_spark(plan, [str(events)], tmp_path / f"out{run_number}", spark)
+        assert (summary.delivered, summary.rejected) == ({"warm": 1}, 1)
+        counts.append(metrics.METRIC_COMPILATION_TIME().getCount())
+    assert counts[1] == counts[2]

@@ -176,15 +176,12 @@ def key_column(parts: Sequence[Sequence[Column]]) -> Column:
     return F.when(whole, F.to_json(F.array(*firsts)))
 
 
-def _is_operand(pair: Column) -> Column:
-    return F.coalesce(pair.getField("profile").contains(OPERAND), F.lit(False))
-
-
 def _once_each(found: str) -> Column:
     """The operands among what was found; of two ways to one the first."""
-    operands = F.filter(found, _is_operand)
-    names = F.transform(operands, lambda pair: pair.getField("profile"))
-    return F.filter(operands, lambda pair, at: F.array_position(names, pair.getField("profile")) == at + 1)
+    # In SQL, where lambdas keep their names: Spark numbers those of Python, and compiles them for every batch.
+    operands = f"filter({found}, one -> coalesce(contains(one.profile, '{OPERAND}'), false))"
+    names = f"transform({operands}, one -> one.profile)"
+    return F.expr(f"filter({operands}, (one, at) -> array_position({names}, one.profile) = at + 1)")
 
 
 def _case(number: Column, columns: Iterable[tuple[int, Column]]) -> Column:

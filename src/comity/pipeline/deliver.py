@@ -20,9 +20,9 @@ from comity.connect.folder import REJECTED
 from comity.event.types import EventType
 from comity.federation.model import OPERAND
 from comity.pipeline.lines import json_line
-from comity.pipeline.mapped import Followed, follow
+from comity.pipeline.mapped import Followed, Missing, follow
 from comity.pipeline.operands import quoted
-from comity.pipeline.wrap import ENVELOPE_FIELDS, REJECTED_TYPE, struct_type
+from comity.pipeline.wrap import ENVELOPE_FIELDS, REJECTED_TYPE, cast, struct_type
 from comity.plan.ways import Way, Ways
 
 FOUND_TYPE = T.ArrayType(
@@ -49,7 +49,7 @@ def hits_schema(types: Sequence[EventType]) -> T.StructType:
 def complete(hits: DataFrame, types: Sequence[EventType]) -> DataFrame:
     """All columns of hits; those that were not there are constants, which Spark need not carry along."""
     absent = [one for one in hits_schema(types) if one.name not in hits.columns]
-    return hits.select("*", *(F.lit(None).cast(one.dataType).alias(one.name) for one in absent))
+    return hits.select("*", *(cast(F.lit(None), one.dataType).alias(one.name) for one in absent))
 
 
 def observe_hits(hits: DataFrame, into: Observation, *more: Column) -> DataFrame:
@@ -125,6 +125,8 @@ def _once(rows: DataFrame, is_told: Column) -> DataFrame:
     # No random number for what is rejected: with one, Spark would compile the stage anew for every batch.
     number = F.when(is_told, F.xxhash64(*IDENTITY)).otherwise(F.monotonically_increasing_id())
     together = rows.withColumn("number", number).repartition("number")
+    # By the number of a row among its equals, and not by asking for one before it: without rows Spark would leave the
+    # whole stage out, and with it what was observed there.
     first = F.row_number().over(SparkWindow.partitionBy("number", "to", *IDENTITY).orderBy("number"))
     return together.withColumn("nth", first).filter(F.col("nth") == 1)
 
@@ -141,11 +143,11 @@ def _to(way: Way, found: Followed) -> Column:
 def _line(way: Way, found: Followed) -> Column:
     if way.subscriber is None:
         assert found.unmet is not None, "only what can stay unmapped has such a way"
-        return _unmapped_line(way.source, found.unmet.paths())
+        return _unmapped_line(way.source, found.unmet)
     told = json_line(found.seen, way.target, {"profile": F.col("profile")})
     if found.unseen is None:
         return told
-    return F.when(F.col("to") == REJECTED, _unmapped_line(way.source, found.unseen.paths())).otherwise(told)
+    return F.when(F.col("to") == REJECTED, _unmapped_line(way.source, found.unseen)).otherwise(told)
 
 
 def rejected_line() -> Column:
@@ -156,16 +158,7 @@ def rejected_line() -> Column:
     return F.to_json(F.struct(*parts, faults.alias("faults")))
 
 
-def _unmapped_line(source: EventType, missing: Column) -> Column:
+def _unmapped_line(source: EventType, missing: Missing) -> Column:
     """A record that a mapping could not complete, in its own terms, with the reasons."""
     raw = json_line(quoted(source.qualified_name), source, {})
-    faults = F.transform(
-        missing,
-        lambda path: F.struct(
-            path.alias("path"),
-            F.lit("None").alias("value"),
-            F.lit("the mapping gives no value for this attribute").alias("reason"),
-            F.lit("mapped-missing").alias("code"),
-        ),
-    )
-    return F.to_json(F.struct(raw.alias("raw"), faults.alias("faults")))
+    return F.to_json(F.struct(raw.alias("raw"), missing.faults().alias("faults")))

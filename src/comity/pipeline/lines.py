@@ -89,5 +89,10 @@ def _value(column: Column, declared: AttributeType) -> Column:
         case Kind.LIST:
             element = declared.element
             assert element is not None, "a list type names its elements"
-            return F.transform(column, lambda item: _value(item, element))
+            return column if _is_plain(element) else F.transform(column, lambda item: _value(item, element))
     return column
+
+
+def _is_plain(declared: AttributeType) -> bool:
+    """Whether JSON has the values of this attribute as they are."""
+    return declared.kind not in (Kind.TIMESTAMP, Kind.DURATION, Kind.STRUCT, Kind.LIST)

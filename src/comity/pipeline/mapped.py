@@ -19,7 +19,7 @@ from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE
 from comity.pipeline.columns import TypedColumns, compile_filter, compile_value
 from comity.pipeline.operands import quoted
-from comity.pipeline.wrap import spark_type
+from comity.pipeline.wrap import cast, spark_type
 from comity.plan.ways import Way
 
 Attributes = Column | AbstractMapping[str, Column]
@@ -32,8 +32,8 @@ class Missing:
 
     some: Column
     """Whether a mandatory attribute stays missing: the condition of the mapping, which asks less than it computes."""
-    paths: Callable[[], Column]
-    """Which ones. It is dear to put together and to compute, and for those events only that lack some."""
+    faults: Callable[[], Column]
+    """Which ones, as faults. It is dear to put together and to compute, and for those events only that lack some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ def mapped(mapping: Mapping, columns: TypedColumns) -> dict[str, Column]:
 
     def value(path: tuple[str, ...], declared: AttributeType) -> Column:
         if path in expressions:
-            return compile_value(expressions[path], columns, declared.kind).cast(spark_type(declared))
+            return cast(compile_value(expressions[path], columns, declared.kind), spark_type(declared))
         inner = [known for known in expressions if known[: len(path)] == path]
         if not inner:
-            return F.lit(None).cast(spark_type(declared))
+            return cast(F.lit(None), spark_type(declared))
         parts = {name: value((*path, name), part) for name, part in declared.attributes.items()}
         some = [parts[known[len(path)]].isNotNull() for known in inner]
         any_part = some[0]
@@ -86,15 +86,17 @@ def _unmapped(mapping: Mapping, columns: TypedColumns) -> Missing | None:
     incomplete = simplify(mapping.incomplete(), mapping.source)
     if incomplete == FALSE:
         return None
-    return Missing(compile_filter(incomplete, columns), lambda: _missing_paths(mapping, columns))
+    return Missing(compile_filter(incomplete, columns), lambda: _faults(mapping, columns))
 
 
-def _missing_paths(mapping: Mapping, columns: TypedColumns) -> Column:
+def _faults(mapping: Mapping, columns: TypedColumns) -> Column:
     """The mandatory attributes that the first step leaves missing that does so."""
     found: list[Column] = []
     for number, step in enumerate(mapping.steps, 1):
         met = mapped(step, columns)
-        found.append(_missing(met, step.target))
+        if tests := _missing(met, step.target):
+            # No lambda of ours: Spark numbers them, and would compile what holds one anew for every run.
+            found.append(F.array_compact(F.array(*tests)))
         if number < len(mapping.steps):
             columns = TypedColumns(step.target, met)
     first, *rest = found
@@ -103,16 +105,26 @@ def _missing_paths(mapping: Mapping, columns: TypedColumns) -> Column:
     return first
 
 
-def _missing(given: AbstractMapping[str, Column], type: EventType) -> Column:
-    """The paths of mandatory attributes that are missing."""
+def _missing(given: AbstractMapping[str, Column], type: EventType) -> list[Column]:
+    """For each mandatory attribute a fault, or null if it is there."""
     tests: list[Column] = []
 
     def look(column: Column, declared: AttributeType, path: str, is_inside: Column) -> None:
         if not declared.optional:
-            tests.append(F.when(is_inside & column.isNull(), F.lit(path)))
+            tests.append(F.when(is_inside & column.isNull(), _fault(path)))
         for name, inner in declared.attributes.items():
             look(column.getField(name), inner, f"{path}.{name}", column.isNotNull())
 
     for name, declared in type.attributes.items():
         look(given[name], declared, name, F.lit(True))
-    return F.array_compact(F.array(*tests)) if tests else F.array().cast("array<string>")
+    return tests
+
+
+def _fault(path: str) -> Column:
+    fault = {
+        "path": path,
+        "value": "None",
+        "reason": "the mapping gives no value for this attribute",
+        "code": "mapped-missing",
+    }
+    return F.struct(*(F.lit(text).alias(name) for name, text in fault.items()))

@@ -33,7 +33,7 @@ from comity.pipeline.deliver import FOUND_TYPE, hits_schema
 from comity.pipeline.facts import NO_FACTS, Facts
 from comity.pipeline.operands import MAX_FLOAT, quoted
 from comity.pipeline.worker import RowWorker, Work
-from comity.pipeline.wrap import spark_type
+from comity.pipeline.wrap import cast, spark_type
 from comity.plan.ways import Test
 
 _DATA = "data"
@@ -56,35 +56,33 @@ class _Reader:
         found: dict[str, Column] = {}
         tests: list[Column] = []
         for name, declared in ENVELOPE.items():
-            column, ok = self._typed(self._top(_column_of(name)), declared)
-            found[name] = column
-            tests.append(ok)
+            found[name], of_value = self._typed(self._top(_column_of(name)), declared)
+            tests += of_value
         unsure = [found[name] for name in ("id", "source", "type") if not self.facts.is_never_empty(name)]
         tests += [column.isNotNull() & (column != "") for column in unsure]
         if not self.facts.is_within("time", window.earliest, window.latest):
             tests.append(found["time"].between(F.lit(window.earliest), F.lit(window.latest)))
-        tests += [found["mode"].isNull() | found["mode"].isin(*MODES)]
-        tests += [F.coalesce(found[name] != "", F.lit(True)) for name in ("subject", "version")]
+        if self.has("mode"):
+            tests.append(found["mode"].isNull() | found["mode"].isin(*MODES))
+        tests += [F.coalesce(found[name] != "", F.lit(True)) for name in ("subject", "version") if self.has(name)]
         if self.has_opaque_data:
             tests.append(quoted(_DATA).isNull())
-        return found, reduce(and_, tests)
+        return found, _all(tests)
 
     def has(self, name: str) -> bool:
         """Whether there is a column for this part of the envelope."""
         return _column_of(name) in self.top
 
-    def attributes(self, type: EventType) -> dict[str, Column]:
-        """The attributes of a type, as they stand in the row."""
-        return {name: self._typed(self._attribute(name), one)[0] for name, one in type.attributes.items()}
-
-    def fits(self, type: EventType) -> Column:
-        """Whether the attributes are vouched for."""
-        tests = [F.lit(True)]
+    def attributes(self, type: EventType) -> tuple[dict[str, Column], Column]:
+        """The attributes of a type, as they stand in the row, and whether they are vouched for."""
+        found: dict[str, Column] = {}
+        tests: list[Column] = []
         for name, declared in type.attributes.items():
-            column, ok = self._typed(self._attribute(name), declared)
-            is_there = declared.optional or self._path(name) in self.facts.complete
-            tests.append(ok if is_there else ok & column.isNotNull())
-        return reduce(and_, tests)
+            found[name], of_value = self._typed(self._attribute(name), declared)
+            tests += of_value
+            if not declared.optional and self._path(name) not in self.facts.complete:
+                tests.append(found[name].isNotNull())
+        return found, _all(tests)
 
     def _path(self, name: str) -> str:
         return name if self.inner is None else f"{_DATA}.{name}"
@@ -97,33 +95,34 @@ class _Reader:
             return (quoted(_DATA).getField(name), self.inner[name]) if name in self.inner else None
         return None if name in ENVELOPE_COLUMNS or name == _DATA else self._top(name)
 
-    def _typed(self, found: tuple[Column, T.DataType] | None, declared: AttributeType) -> tuple[Column, Column]:
-        """A column in the type that its kind has, and whether its value is vouched for."""
+    def _typed(self, found: tuple[Column, T.DataType] | None, declared: AttributeType) -> tuple[Column, list[Column]]:
+        """A column in the type that its kind has, and what must be true of its value to be vouched for."""
         wanted = spark_type(declared)
         if found is None:
-            return F.lit(None).cast(wanted), F.lit(True)
+            return cast(F.lit(None), wanted), []
         column, kind = found
         if declared.kind in (Kind.STRUCT, Kind.POINT) and isinstance(kind, T.StructType):
             return self._nested(column, kind, declared)
         if declared.kind is Kind.TIMESTAMP and isinstance(kind, T.TimestampType | T.TimestampNTZType):
-            moment = column.cast(wanted)
-            return moment, F.coalesce(moment.between(F.lit(_FIRST_MOMENT), F.lit(_LAST_MOMENT)), F.lit(True))
+            moment = cast(column, wanted)
+            return moment, [F.coalesce(moment.between(F.lit(_FIRST_MOMENT), F.lit(_LAST_MOMENT)), F.lit(True))]
         is_same = kind == wanted and declared.kind not in (Kind.DURATION, Kind.LIST, Kind.STRUCT, Kind.POINT)
         if is_same or (kind.simpleString(), wanted.simpleString()) in _WIDER:
-            value = column if is_same else column.cast(wanted)
-            return value, _is_finite(value) if declared.kind is Kind.FLOAT else F.lit(True)
-        return F.lit(None).cast(wanted), column.isNull()
+            value = column if is_same else cast(column, wanted)
+            return value, [_is_finite(value)] if declared.kind is Kind.FLOAT else []
+        return cast(F.lit(None), wanted), [column.isNull()]
 
-    def _nested(self, column: Column, kind: T.StructType, declared: AttributeType) -> tuple[Column, Column]:
+    def _nested(self, column: Column, kind: T.StructType, declared: AttributeType) -> tuple[Column, list[Column]]:
         """A struct or a point, part by part."""
         present = {field.name: field.dataType for field in kind}
-        parts, tests = [], [F.lit(True)]
+        parts: list[Column] = []
+        tests: list[Column] = []
         for name, inner in (declared.attributes if declared.kind is Kind.STRUCT else _POINT).items():
             found = (column.getField(name), present[name]) if name in present else None
-            value, ok = self._typed(found, inner)
+            value, of_value = self._typed(found, inner)
             parts.append(value.alias(name))
-            tests.append(ok if inner.optional else ok & value.isNotNull())
-        return F.when(column.isNotNull(), F.struct(*parts)), column.isNull() | reduce(and_, tests)
+            tests += of_value if inner.optional else [*of_value, value.isNotNull()]
+        return F.when(column.isNotNull(), F.struct(*parts)), [column.isNull() | _all(tests)] if tests else []
 
 
 def _column_of(name: str) -> str:
@@ -133,6 +132,10 @@ def _column_of(name: str) -> str:
 
 _FIRST_MOMENT, _LAST_MOMENT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _POINT = {name: AttributeType(Kind.FLOAT) for name in ("x", "y")}
+
+
+def _all(tests: list[Column]) -> Column:
+    return reduce(and_, tests) if tests else F.lit(True)
 
 
 def _is_finite(column: Column) -> Column:
@@ -147,9 +150,11 @@ class RowTable:
         self._reader = _Reader(rows.schema, facts)
         self._only = facts.constant("type")
         self.envelope, is_fine = self._reader.envelope(window)
+        self._attributes: dict[str, dict[str, Column]] = {}
         fits = F.lit(False)
         for one in self._types():
-            fits = F.when(self._is(one.qualified_name), self._reader.fits(one)).otherwise(fits)
+            self._attributes[one.qualified_name], is_fit = self._reader.attributes(one)
+            fits = F.when(self._is(one.qualified_name), is_fit).otherwise(fits)
         self.vouched = F.coalesce(is_fine & fits, F.lit(False))
         """Whether a row surely is an event that fits its type; never null."""
 
@@ -188,7 +193,7 @@ class RowTable:
 
     def _columns(self, name: str) -> TypedColumns:
         type = self.work.matchers[name].type
-        return TypedColumns(type, self._reader.attributes(type), self.envelope)
+        return TypedColumns(type, self._attributes[name], self.envelope)
 
     def _conditions(self, name: str) -> Iterator[tuple[Test, Column]]:
         columns, is_own = self._columns(name), self._is(name)
@@ -199,16 +204,13 @@ class RowTable:
         """Those columns of hits that the table has; of a row that is not vouched for only that it is doubtful."""
         columns = {name: column for name, column in self.envelope.items() if self._reader.has(name)}
         for one in self._types():
-            parts = [part.alias(name) for name, part in self._reader.attributes(one).items()]
+            parts = [part.alias(name) for name, part in self._attributes[one.qualified_name].items()]
             columns[one.qualified_name] = F.when(self._is(one.qualified_name), F.struct(*parts))
         columns["found"] = found
         is_sure = F.col(_VOUCHED)
         told = {name: F.when(is_sure, column) for name, column in columns.items()}
-        told |= {"counted": F.lit(None), "doubtful": F.when(~is_sure, F.lit(1))}
-        schema = hits_schema(self.work.types)
-        return rows.withColumn(_VOUCHED, self.vouched).select(
-            *(told[one.name].cast(one.dataType).alias(one.name) for one in schema if one.name in told)
-        )
+        told |= {"counted": F.lit(None).cast("long"), "doubtful": F.when(~is_sure, F.lit(1).cast("long"))}
+        return rows.withColumn(_VOUCHED, self.vouched).select(*(column.alias(name) for name, column in told.items()))
 
     def _kernel(self, name: str, shared: Broadcast[Work]) -> Column:
         paths = sorted({path for test in self.work.ways.tests[name] for path in attributes(test.condition)})

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -79,6 +79,13 @@ def spark_type(attribute: AttributeType) -> T.DataType:
         return T.ArrayType(spark_type(attribute.element))
     return _SCALAR_TYPES[attribute.kind]
 
+
+def cast(column: Column, type: T.DataType) -> Column:
+    """The column in this type; by its name where that says all, since to hand a type over takes many calls to Java."""
+    return column.cast(type.simpleString() if isinstance(type, _NAMED) else type)
+
+
+_NAMED = (T.StringType, T.LongType, T.DoubleType, T.BooleanType)
 
 NO_GLOBS = ("__globPaths__", "false")
 """The option by which Spark takes the names of files as they are, and not as patterns."""
