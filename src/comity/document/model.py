@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from comity.document.read import Document, did_you_mean
@@ -23,7 +23,19 @@ def validate(document: Document, model: type[Model]) -> Model:
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
-        raise Faults([_misuse(document, model, detail) for detail in error.errors(include_url=False)]) from None
+        details = _of_the_branch_meant(error.errors(include_url=False), document.data)
+        raise Faults([_misuse(document, model, detail) for detail in details]) from None
+
+
+def _of_the_branch_meant(details: Sequence[ErrorDetails], data: Any) -> list[ErrorDetails]:
+    """Without what the branches of a union say for which the value is of a wrong type, if another one says more."""
+    placed = [(_path(data, detail["loc"]), detail["type"].endswith("_type"), detail) for detail in details]
+    said = [path for path, is_of_wrong_type, _ in placed if not is_of_wrong_type]
+    return [
+        detail
+        for path, is_of_wrong_type, detail in placed
+        if not is_of_wrong_type or not any(other[: len(path)] == path for other in said)
+    ]
 
 
 def _misuse(document: Document, model: type[BaseModel], detail: ErrorDetails) -> ComityError:

@@ -33,7 +33,7 @@ class MappingFile(_Strict):
     @model_validator(mode="after")
     def _one_way(self) -> MappingFile:
         if (self.map is None) == (self.xslt is None):
-            raise ValueError("one of `map` and `xslt` is needed")
+            raise ValueError("one of `map` and `xslt` is needed; `map: same` where the attributes are the same")
         return self
 
 
