@@ -136,11 +136,13 @@ class Report:
     end: int
     events: Mapping[str, Happening | tuple[Happening, ...]]
     version: int = 1
+    id: str = field(init=False)
+    """The same for the same profile, version, interval and events, whoever finds it."""
 
-    @property
-    def id(self) -> str:
-        """The same for the same profile, version, interval and events, whoever finds it."""
-        return report_id(self.profile, self.version, self.start, self.end, (one.identity for one in self.all_events()))
+    def __post_init__(self) -> None:
+        identities = (one.identity for one in self.all_events())
+        found = report_id(self.profile, self.version, self.start, self.end, identities)
+        object.__setattr__(self, "id", found)
 
     def all_events(self) -> Iterator[Happening]:
         """The events, operand by operand."""
