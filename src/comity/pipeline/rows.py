@@ -163,7 +163,7 @@ class RowTable:
         # Over the columns as they stand there: a struct would be put together for each look at it.
         tests = [(test, condition) for name in self._tested() for test, condition in self._conditions(name)]
         wanted = reduce(or_, [condition for _, condition in tests], F.lit(False))
-        # Arrays put together, since the functions that leave nulls out of an array are interpreted.
+        # Arrays put together: to leave nulls out of one, Spark would go through it for every row.
         nothing = F.array().cast(FOUND_TYPE)
         each = [F.when(condition, F.array(_pair(test))).otherwise(nothing) for test, condition in tests]
         found = F.concat(nothing, *each)
