@@ -224,10 +224,8 @@ def _show_goals(rows: list[Row]) -> None:
         times, goal = row.per_s / peer.per_s, GOALS[row.engine]
         judged = "met" if times >= goal else f"missed by {1 - times / goal:.0%}"
         print(f"{row.engine:<28}{times:>9.1f}{goal:>6}  {judged}")
-    print(
-        "Peers have the events in memory. On Spark they are read from files and checked, candidates are written and read"
-    )
-    print("again, reports become objects with an identity, and Spark starts two jobs a batch.")
+    print("Peers have the events in memory. On Spark they are read from files and checked, candidates are written")
+    print("and read again, reports become objects with an identity, and Spark starts two jobs a batch.")
 
 
 _PARTS = {"compare": compare, "spark": on_spark, "grow": grow, "soak": soak}
