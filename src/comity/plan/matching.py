@@ -37,9 +37,10 @@ def choose_matching(plan: Plan, *, of_lines: bool) -> Matching:
     what = "profiles and operands" if plan.patterns else "profiles"
     if of_lines:
         return Matching(How.WORKERS, count, "lines are decoded in the workers, so they are matched there too")
-    most, nodes, most_nodes = limits().max_column_profiles, _nodes(plan), limits().max_column_nodes
+    most, most_nodes = limits().max_column_profiles, limits().max_column_nodes
     if count > most:
         return Matching(How.KERNEL, count, f"{count} {what}, columns pay up to {most}")
+    nodes = _nodes(plan)  # of many profiles it would take a while to count them
     if nodes > most_nodes:
         return Matching(How.KERNEL, count, f"{nodes} nodes of expressions, columns pay up to {most_nodes}")
     return Matching(How.COLUMNS, count, f"{count} {what}, columns pay up to {most}")
