@@ -72,10 +72,7 @@ class Work:
     _pairs: dict[str, pa.StructArray] = field(default_factory=dict, init=False)
 
     def found(self, name: str, offsets: npt.NDArray[np.int64], ids: Ints) -> pa.Array:
-        """For each event of a type, by the numbers of its tests, the profiles that want it and their ways, or null.
-
-        Nulls, and no empty lists, because these are taken apart and put together again on the way to Java.
-        """
+        """For each event of a type, by the numbers of its tests, the profiles that want it and their ways."""
         pairs = self._pairs.get(name)
         if pairs is None:
             tests = self.ways.tests[name]
@@ -83,10 +80,9 @@ class Work:
             ways = pa.array([test.way for test in tests], pa.int32())
             pairs = self._pairs[name] = pa.StructArray.from_arrays([profiles, ways], names=["profile", "way"])
         # In the order of the tests: of two ways to a profile all runners take the first.
-        counts = np.diff(offsets)
-        events = np.repeat(np.arange(len(counts)), counts)
-        found = pairs.take(pa.array(ids[np.lexsort((ids, events))]))
-        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), found, mask=pa.array(counts == 0))
+        events = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        ordered = ids[np.lexsort((ids, events))]
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pairs.take(pa.array(ordered)))
 
     def __getstate__(self) -> tuple[Any, ...]:
         # The matchers have the conditions; the workers need to know only whose they are.
