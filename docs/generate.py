@@ -2,7 +2,7 @@
 
 `python docs/generate.py` writes them, `python docs/generate.py --check` leaves with 1 if a page is stale. A page is
 made as a whole (`cli.md`, `limits.md`, `errors.md`, `python.md`) or between two marks in a page that people write.
-The pictures of the tutorial on patterns are drawn by `pictures.py`.
+The pictures of the tutorial on patterns are drawn by `pictures.py`, that of the README by `overview.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import overview
 import pictures
 import typer
 import yaml
@@ -311,7 +312,7 @@ PARTS: dict[Path, dict[str, Callable[[], str]]] = {
 def everything() -> dict[Path, str]:
     """What each page and picture should hold now."""
     whole = {path: make() for path, make in PAGES.items()}
-    return {**whole, **{path: _with_parts(path) for path in PARTS}, **pictures.pictures()}
+    return {**whole, **{path: _with_parts(path) for path in PARTS}, **pictures.pictures(), **overview.picture()}
 
 
 def _with_parts(path: Path) -> str:

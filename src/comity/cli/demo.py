@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from comity.cli.examples import EXAMPLES
 from comity.cli.output import console
 from comity.cli.run import Engine
 from comity.cli.session import Session
@@ -46,7 +47,7 @@ def demo(
     from comity.federation import load
     from comity.plan import compile_plan
 
-    example = example_folder()
+    example = EXAMPLES / "active_city"
     federation = load(example)
     plan = compile_plan(federation)
     results = out or Path(tempfile.mkdtemp(prefix="comity-demo-"))
@@ -61,18 +62,11 @@ def demo(
         _tell_rejected(shown, results)
         _tell_explained(shown, plan, federation)
         shown.print(f"\nThis ran on {where} in {time.monotonic() - started:.1f} s.", style="dim")
-        next_step = f"Results: {out}" if out else "What now?  comity run --help,  docs/tutorial/two-domains.md"
+        next_step = f"Results: {out}" if out else "What now?  comity examples two_houses,  comity run --help"
         shown.print(next_step, style="dim")
     finally:
         if out is None:
             shutil.rmtree(results, ignore_errors=True)
-
-
-def example_folder() -> Path:
-    """The example that comes with the package, or with its source tree."""
-    package = Path(__file__).parents[1]
-    inside, beside = package / "examples" / "active_city", package.parents[1] / "examples" / "active_city"
-    return inside if inside.is_dir() else beside
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from comity.cli import (
     discover,
     doctor,
     events,
+    examples,
     explain,
     fedreg,
     lint,
@@ -65,6 +66,7 @@ app.add_typer(fedreg.app, name="fedreg", epilog=fedreg.EXAMPLE)
 app.add_typer(xslt.app, name="xslt", epilog=xslt.EXAMPLE)
 app.command(epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command(epilog=demo.EXAMPLE)(demo.demo)
+app.command(epilog=examples.EXAMPLE)(examples.examples)
 app.command(epilog=replay.EXAMPLE)(replay.replay)
 
 
