@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,27 @@ def test_lint_checks_a_file_of_a_federation_together_with_the_others(comity, wri
     assert [fault[-1] for fault in _lint(comity, name)] == ["unknown-attribute"]
     assert [fault[-1] for fault in _lint(comity, ".")] == ["unknown-attribute"]
     assert _lint(comity, "domains/house_a.yaml", "contracts/fire.yaml", "federation.yaml") == []
+
+
+def test_lint_checks_text_profiles_of_a_federation_together_with_it(comity, tmp_path):
+    city = Path(shutil.copytree(CITY, tmp_path / "city"))
+    rules = city / "profiles" / "fire_station.rdl"
+    rules.write_text("rule growing onEvent Incident a, Incidnt b where b.temperature > a.temperature;")
+    assert _lint(comity, city) == [("fire_station.rdl", 1, 1, "unknown-type")]
+    assert _lint(comity, rules) == [("fire_station.rdl", 1, 1, "unknown-type")]
+    rules.write_text(rules.read_text().replace("Incidnt", "Incident"))
+    assert _lint(comity, city, rules) == []
+
+
+def test_lint_notes_files_that_look_as_if_they_were_meant(comity, tmp_path):
+    city = Path(shutil.copytree(CITY, tmp_path / "city"))
+    for name in ("profiles/more.YAML", "profiles/simple.txt", "old.json", "notes.md", ".hidden.txt"):
+        (city / name).write_text("hot: x > 1\n")
+    result = comity("lint", city)
+    assert result.code == 0
+    assert [line.partition(": ")[0] for line in result.out.splitlines() if "[unread-file]" in line] == [
+        str(city / name) for name in ("old.json", "profiles/more.YAML", "profiles/simple.txt")
+    ]
+    assert "no faults, 3 notes" in result.err
+    told = json.loads(comity("lint", city, "--format", "json").out)
+    assert [Path(one["file"]).name for one in told["notes"]] == ["old.json", "more.YAML", "simple.txt"]

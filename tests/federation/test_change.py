@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.document import parse_document
-from comity.errors import Faults, Misuse, Retryable
+from comity.errors import Faults, Misuse, Place, Retryable
 from comity.federation import load
 from comity.federation.change import add, listed, locked, remove, replace_file
 from comity.federation.layout import scalar, with_fields, with_profiles, without_profile
@@ -301,3 +301,15 @@ def test_a_profile_of_one_event_as_a_pattern_is_added_as_one(city: Path) -> None
     change = add(city, read_new_profiles(text, "new.txt", "fire_station"))
     assert list(change.federation.composites) == ["hot"]
     assert change.costs["hot"].total > 0
+
+
+def test_text_profiles_are_listed_and_not_removed_from_here(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(EXAMPLE, tmp_path / "city"))
+    text = folder / "profiles" / "fire_station.txt"
+    text.write_text("profile spreading\non Incident a ; Incident b within 1 h\n")
+    listed_last = listed(folder, load(folder))[-1]
+    assert (listed_last.profile.name, listed_last.place) == ("spreading", Place(str(text), 1, 1))
+    assert listed_last.written.on == "Incident a ; Incident b within 1 h"
+    with pytest.raises(Faults) as found:
+        remove(folder, ["spreading"])
+    assert [(one.code, one.place) for one in found.value.errors] == [("not-a-profile-file", Place(str(text), 1, 1))]

@@ -150,3 +150,51 @@ def test_load_keeps_the_name_rejected_for_itself(tmp_path: Path) -> None:
 def test_load_keeps_the_name_dead_letters_for_itself(tmp_path: Path) -> None:
     write(tmp_path, house=HOUSE.replace("domain: house", "domain: dead-letters"))
     assert faults_of(tmp_path) == ["house.yaml:1:9 reserved-name"]
+
+
+RULES = """\
+rule climbing
+onEvent Incident a, Incident b;
+where b.temperature > a.temperature;
+"""
+BLOCK = "profile twice on Incident a ; Incident b within 5 min where b.temperature > 60 degC\n"
+
+
+def small(folder: Path) -> Path:
+    return write(folder, house=HOUSE, station=STATION, contract=CONTRACT, profiles=PROFILES)
+
+
+@pytest.mark.parametrize("name", ["profiles/station.rdl", "profiles/station/rules.rdl", "station/deep/rules.rdl"])
+def test_load_reads_rules_for_the_domain_that_the_path_names(tmp_path: Path, name: str) -> None:
+    small(tmp_path)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(RULES)
+    found = load(tmp_path)
+    assert found.composites["climbing"].domain == "station"
+    assert found.composites["climbing"].bound.operand_names == ("a", "b")
+
+
+def test_load_reads_blocks_of_text_and_leaves_notes_alone(tmp_path: Path) -> None:
+    small(tmp_path)
+    (tmp_path / "station.txt").write_text(BLOCK)
+    (tmp_path / "README.txt").write_text("Two domains.\nThe profile of a fire: see there.\n")
+    assert list(load(tmp_path).composites) == ["twice"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("rules.rdl", RULES, "rules.rdl: whose profiles these are is not known"),
+        ("station.rdl", RULES.replace("Incident a", "Incidnt a"), "station.rdl:1:1: unknown type"),
+        ("station.txt", "x\n" + BLOCK, "station.txt:1:1: "),
+        ("station.txt", "simple: temperature > 1\n" + BLOCK, "station.txt:1:1: in a federation the profile 'simple'"),
+        ("station.txt", BLOCK.replace("twice", "hot"), "station.txt:1:1: there are two profiles 'hot'"),
+        ("station.txt", BLOCK.replace("b.temperature", "b.heat"), "station.txt:1:61 (b.heat): "),
+    ],
+)
+def test_load_points_at_the_fault_of_a_text(tmp_path: Path, name: str, text: str, fault: str) -> None:
+    small(tmp_path)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(Faults) as found:
+        load(tmp_path)
+    assert [str(one).startswith(str(tmp_path / fault)) for one in found.value.errors] == [True], found.value

@@ -45,3 +45,10 @@ def test_current_refuses_to_begin_with_such_a_profile(folder: Path) -> None:
     (folder / "profiles" / "more.yaml").write_text(PAIR.format(frame=""))
     with pytest.raises(Misuse, match="without bound"):
         WatchedFederation(folder).current()
+
+
+def test_current_takes_a_text_of_profiles_that_is_added(folder: Path) -> None:
+    watched = WatchedFederation(folder)
+    assert not watched.current().composites
+    (folder / "profiles" / "fire_station.txt").write_text("profile spreading on Incident a ; Incident b within 1 h\n")
+    assert list(watched.current().composites) == ["spreading"]

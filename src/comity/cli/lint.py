@@ -32,27 +32,45 @@ def lint(
     """Check type, contract, profile and federation files.
 
     A directory is a federation. A file that belongs to one (a directory above it has a federation.yaml) is checked
-    together with it. Leaves with 0 if all is well, and with 2 and a line for each fault if not.
+    together with it. Leaves with 0 if all is well, and with 2 and a line for each fault if not. A file in a federation
+    that nothing reads gets a note, which is no fault.
     """
     faults = [fault for path in paths for fault in _faults(path)]
+    notes = [] if faults else [note for path in paths for note in _notes(path)]
     if format is Format.JSON:
-        write_json({"paths": len(paths), "faults": [fault.as_dict() for fault in faults]})
+        told = {"faults": [fault.as_dict() for fault in faults], "notes": [note.as_dict() for note in notes]}
+        write_json({"paths": len(paths), **told})
     else:
-        _print(faults, len(paths))
+        _print(faults, notes, len(paths))
     if faults:
         raise typer.Exit(BAD_INPUT)
 
 
-def _print(faults: list[ComityError], checked: int) -> None:
+def _notes(path: Path) -> list[ComityError]:
+    """What is no fault of a federation, but perhaps not what was meant."""
+    from comity.federation import load
+    from comity.federation.text_profiles import unread_files
+
+    if not path.is_dir():
+        return []
+    hint = "YAML files end in .yaml or .yml; profiles as text begin with `profile NAME` or `rule NAME`; see files.md"
+    return [
+        Misuse("nothing reads this file", code="unread-file", place=Place(str(one)), hint=hint)
+        for one in unread_files(path, load(path))
+    ]
+
+
+def _print(faults: list[ComityError], notes: list[ComityError], checked: int) -> None:
     out = console()
-    for fault in faults:
+    for fault in (*faults, *notes):
         where = f"{fault.place}: " if fault.place else ""
         out.print(f"{where}{fault.message} [{fault.code}]")
         if fault.hint:
             out.print(f"    hint: {fault.hint}", style="dim")
     paths = "1 path" if checked == 1 else f"{checked} paths"
     count = "1 fault" if len(faults) == 1 else f"{len(faults) or 'no'} faults"
-    console(stderr=True).print(f"{paths} checked, {count}", style="red" if faults else "green")
+    beside = f", {len(notes)} note{'s' if len(notes) > 1 else ''}" if notes else ""
+    console(stderr=True).print(f"{paths} checked, {count}{beside}", style="red" if faults else "green")
 
 
 def _faults(path: Path) -> list[ComityError]:
@@ -69,10 +87,20 @@ def _check(path: Path) -> None:
     elif path.suffix in _YAML:
         _check_yaml(path)
     elif path.suffix in _PROFILES or not path.exists():
-        _check_profiles(path)
+        _check_text(path)
     else:
         hint = f"files that can be checked end in {', '.join(_YAML + _PROFILES)}"
         raise Misuse("what is in this file cannot be told", code="unknown-file", place=Place(str(path)), hint=hint)
+
+
+def _check_text(path: Path) -> None:
+    from comity.federation.text_profiles import text_profile_files
+
+    root = _federation_around(path)
+    if root is not None and path.resolve() in {one.resolve() for one in text_profile_files(root)}:
+        _check_federation(root, only=path)
+    else:
+        _check_profiles(path)
 
 
 def _check_yaml(path: Path) -> None:

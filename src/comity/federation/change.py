@@ -27,8 +27,9 @@ from comity.federation.files import federation_files, load_files
 from comity.federation.layout import PROFILES, with_fields, with_profiles, without_profile
 from comity.federation.model import CompositeSubscription, Federation, Subscription
 from comity.federation.nested import FEDERATION_NAMES
-from comity.federation.new_profile import NewProfile
+from comity.federation.new_profile import NewProfile, new_profile_of
 from comity.federation.schema import TERMS, ProfilesFile
+from comity.federation.text_profiles import text_profiles
 from comity.limits import limits
 from comity.pattern.text.clauses import PARAMETERS
 
@@ -124,7 +125,7 @@ def listed(root: Path, federation: Federation) -> list[ListedProfile]:
     homes = _homes(federation_files(root))
     documents = {id(document): document for document in homes.values()}
     entries = {at: validate(document, ProfilesFile).profiles for at, document in documents.items()}
-    return [
+    found = [
         ListedProfile(
             known[name],
             document.place((PROFILES, name), key=True),
@@ -133,6 +134,13 @@ def listed(root: Path, federation: Federation) -> list[ListedProfile]:
         )
         for name, document in homes.items()
         if name in known
+    ]
+    return found + [
+        ListedProfile(
+            known[one.name], one.place or Place(), new_profile_of(one, known[one.name].domain), cost_of(known[one.name])
+        )
+        for one in text_profiles(root)
+        if one.name in known
     ]
 
 
@@ -205,7 +213,7 @@ def remove(root: Path, names: Iterable[str]) -> Change:
     wanted = list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in homes]
     if unknown:
-        raise Faults([_unknown(root, name, homes) for name in unknown])
+        raise Faults([_not_here(root, name, homes) for name in unknown])
     texts = _without(root, wanted)
     return Change(root, texts, staged(root, texts))
 
@@ -337,6 +345,15 @@ def _check_names(added: Sequence[NewProfile]) -> None:
 def _taken(document: Document, name: str) -> Misuse:
     message, hint = f"there is a profile {name!r} already", "choose another name, or pass --replace"
     return document.fault(message, ("profiles", name), code="duplicate-profile", key=True, hint=hint)
+
+
+def _not_here(root: Path, name: str, known: Iterable[str]) -> Misuse:
+    """Why a profile is in no YAML file: it is in a text, which only people change, or nowhere."""
+    for one in text_profiles(root):
+        if one.name == name:
+            message = f"{name!r} stands in a text, which is not changed from here"
+            return Misuse(message, code="not-a-profile-file", place=one.place, hint="change this file in an editor")
+    return _unknown(root, name, known)
 
 
 def _unknown(root: Path, name: str, known: Iterable[str]) -> Misuse:

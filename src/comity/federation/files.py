@@ -1,5 +1,6 @@
 """A federation is a directory of YAML files: domains, contracts, profiles. What a file holds is told by its first
-key. A directory inside it that has a file `federation: NAME` of its own is a federation inside the federation.
+key. Profiles may also be text or RDL. A directory inside it that has a file `federation: NAME` of its own is a
+federation inside the federation.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from comity.federation.parties import Party
 from comity.federation.schema import DOMAIN_KEYS, CodesFile, FederationFile, RatesFile
 from comity.federation.subscriptions import ProfileReader
 from comity.federation.tables import code_tables, read_csv
+from comity.federation.text_profiles import YAML_SUFFIXES, is_profile_text, subscriber_of, text_profile_files
 from comity.meaning.builtin import builtin
 from comity.meaning.ontology import Ontology
 from comity.meaning.ontology_file import read_ontology
 from comity.meaning.rates import Rates
 from comity.meaning.units import check_unit
 
-_SUFFIXES = (".yaml", ".yml")
 _RESERVED = ("rejected", "dead-letters", "late")
 """Names that a domain may not have: folders of results are named after domains."""
 _FIRST_KEYS = ("domain", "contract", "profiles", "rates", "codes", "federation")
@@ -45,10 +46,10 @@ def load(directory: str | Path) -> Federation:
 
 
 def federation_files(root: Path) -> list[Path]:
-    """The files that make up the federation of a directory, and the federations inside it."""
+    """The YAML files that make up the federation of a directory, and the federations inside it."""
     if not root.is_dir():
         raise Misuse("this is not a directory", code="no-such-directory", place=Place(str(root)))
-    paths = sorted(path for path in root.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
+    paths = sorted(path for path in root.rglob("*") if path.suffix in YAML_SUFFIXES and path.is_file())
     if not paths:
         raise Misuse("there is no YAML file in it", code="no-federation-files", place=Place(str(root)))
     return paths
@@ -57,8 +58,12 @@ def federation_files(root: Path) -> list[Path]:
 def load_files(
     paths: Iterable[Path], *, name: str, folder: Path | None = None, instead: AbstractMapping[Path, Path] | None = None
 ) -> Federation:
-    """The federation that these files make up; `instead` names files to read in place of some of them."""
-    return _read(list(paths), name, folder, instead or {}, "")
+    """The federation that these files make up, and the texts of profiles that are in the folder.
+
+    `instead` names files to read in place of some of them.
+    """
+    texts = [] if folder is None else text_profile_files(folder)
+    return _read([*paths, *texts], name, folder, instead or {}, "")
 
 
 def _read(
@@ -99,8 +104,13 @@ class _Reader:
     _nested: dict[str, Federation] = field(default_factory=dict)
     _contract_files: list[Document] = field(default_factory=list)
     _profile_files: list[Document] = field(default_factory=list)
+    _profile_texts: list[Path] = field(default_factory=list)
 
     def take_file(self, path: Path) -> None:
+        if is_profile_text(path):
+            self._profile_texts.append(path)
+            self.files.append(path)
+            return
         document = self.guarded(lambda: read_document(path))
         if document is None:
             return
@@ -301,8 +311,13 @@ class _Reader:
         )
         for document in self._profile_files:
             self.guarded(partial(reader.take, document))
+        for path in self._profile_texts:
+            self.guarded(partial(self._take_text, path, reader))
         self.faults += reader.faults
         self.profiles, self.composites = reader.simple, reader.composite
+
+    def _take_text(self, path: Path, reader: ProfileReader) -> None:
+        reader.take_text(path, subscriber_of(path, self.folder, reader.domains))
 
 
 def _in_row(document: Document, error: ComityError) -> ComityError:
@@ -317,7 +332,7 @@ def _inside(domain: Domain, federation: str) -> Domain:
 
 
 def _read_ontology(path: Path, onto: Ontology) -> Ontology:
-    if path.suffix in _SUFFIXES:
+    if path.suffix in YAML_SUFFIXES:
         return read_ontology(path, onto=onto)
     from comity.meaning.rdf import read_turtle  # what reads Turtle takes long to load
 

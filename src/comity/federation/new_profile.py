@@ -71,10 +71,11 @@ def _read_text_form(text: str, file: str, domain: str | None) -> list[NewProfile
     if domain is None:
         hint = "say it with --domain NAME"
         raise Misuse("profiles as text do not name the domain that subscribes", code="bad-usage", hint=hint)
-    return [_of_text(profile, domain) for profile in profiles]
+    return [new_profile_of(profile, domain) for profile in profiles]
 
 
-def _of_text(profile: Profile, domain: str) -> NewProfile:
+def new_profile_of(profile: Profile, domain: str) -> NewProfile:
+    """A composite profile that was read from a text, for the domain that subscribes."""
     if profile.composite is None:
         hint = "write it in a YAML file, with `on`, or add it with --on TYPE"
         message = f"the profile {profile.name!r} has no type, which it needs in a federation"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
+from pathlib import Path
 
 from comity.contract.deliver_in import deliver_in
 from comity.contract.mapping import Mapping
@@ -21,10 +22,11 @@ from comity.federation.names import Names
 from comity.federation.parties import taxonomy_of
 from comity.federation.schema import ActiveFile, ProfileFile, ProfilesFile
 from comity.pattern.bound import BoundPattern
+from comity.pattern.composite import Composite
 from comity.pattern.text.clauses import build_composite
 from comity.pattern.tree import operands
-from comity.profile.files import is_composite_entry
-from comity.profile.profile import part_of
+from comity.profile.files import is_composite_entry, scan_profiles
+from comity.profile.profile import Locate, Profile, part_of
 
 _Path = tuple[str | int, ...]
 
@@ -53,6 +55,26 @@ class ProfileReader:
                 self.faults += found.errors
             except ComityError as error:
                 self.faults.append(error)
+
+    def take_text(self, path: Path, domain: str) -> None:
+        """Read the composite profiles of a file that is text or RDL, for the domain that subscribes."""
+        profiles, faults = scan_profiles(path)
+        self.faults += faults
+        for one in profiles:
+            try:
+                self._take_written(one, domain)
+            except ComityError as error:
+                self.faults.append(error)
+
+    def _take_written(self, profile: Profile, domain: str) -> None:
+        if profile.composite is None:
+            hint = "name its type: a block `profile NAME` with `on TYPE`, or a YAML file"
+            message = f"in a federation the profile {profile.name!r} needs a type"
+            raise Misuse(message, code="missing-key", place=profile.place, hint=hint)
+        if profile.name in self.simple or profile.name in self.composite:
+            message = f"there are two profiles {profile.name!r}"
+            raise Misuse(message, code="duplicate-profile", place=profile.place)
+        self._bind_composite(profile.name, profile.composite, ProfileFile(domain=domain, on=""), None, profile.located)
 
     def _take_profile(self, document: Document, name: str, given: ProfileFile) -> None:
         at = ("profiles", name)
@@ -94,21 +116,29 @@ class ProfileReader:
         if given.deliver:
             message = "a composite profile reports events, which stay in the terms of their operands"
             raise document.fault(message, (*at, "deliver"), code="no-delivery-context", key=True)
-        composite, faults = build_composite(given.clauses, lambda error, part: document.locate(error, (*at, part)))
+
+        def locate(error: ComityError, part: str) -> ComityError:
+            return document.locate(error, (*at, part))
+
+        composite, faults = build_composite(given.clauses, locate)
         self.faults += faults
-        if composite is None:
-            return
+        if composite is not None:
+            self._bind_composite(name, composite, given, sources, locate)
+
+    def _bind_composite(
+        self, name: str, composite: Composite, given: ProfileFile, sources: frozenset[str] | None, locate: Locate
+    ) -> None:
         scopes: dict[str, Scope] = {}
         for one in operands(composite.pattern):
             try:
                 scopes[one.name] = self._visible_type(given.domain, one.type)
             except Misuse as error:
-                found = error_at(given.on, max(given.on.find(one.type or ""), 0), error)
-                raise document.locate(found, (*at, "on")) from None
+                found = error_at(given.on, max(given.on.find(one.type or ""), 0), error) if given.on else error
+                raise locate(found, "on") from None
         try:
             bound = composite.bind(name, operand_scopes=scopes)
         except Misuse as error:
-            raise document.locate(error, (*at, part_of(error, composite))) from None
+            raise locate(error, part_of(error, composite)) from None
         asked = tuple(_operand_of(bound, given, operand, scope, sources) for operand, scope in scopes.items())
         self.composite[name] = CompositeSubscription(name, given.domain, bound, asked, given.priority)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from comity.errors import ComityError
 from comity.federation.files import federation_files, load
 from comity.federation.model import Federation
+from comity.federation.text_profiles import text_profile_files
 from comity.pattern.bank import check_bounded
 
 Signature = tuple[tuple[str, int, int, int, int], ...]
@@ -31,7 +32,7 @@ class WatchedFederation:
 
     def current(self) -> Federation:
         """The federation as its files say now."""
-        signature = _marks(federation_files(self.folder))
+        signature = _marks([*federation_files(self.folder), *text_profile_files(self.folder)])
         if self._federation is None:
             self._federation, self._signature = self._load(), signature
             self._beside = _marks(self._federation.files)
