@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import shutil
@@ -9,10 +11,17 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from comity.errors import Misuse
+from comity.event import Event, decode, encode
+from comity.event.avrorecords import encode_avro
+from comity.event.formats import FORMATS, FileFormat, Form
+from comity.event.xmlwrite import HEAD, TAIL, encode_xml
+from comity.federation import load
 from comity.federation.watch import WatchedFederation
 from comity.pipeline.batches import CHECKPOINT
 from comity.pipeline.stream import StreamRun
@@ -85,6 +94,49 @@ def test_a_broken_parquet_file_is_rejected_and_the_rest_goes_on(spark: SparkSess
     (refused,) = lines(out / "rejected")
     assert refused["faults"][0]["code"] == "broken-parquet"
     assert refused["file"].endswith("2.parquet")
+
+
+def write_as(folder: Path, format: FileFormat, number: int) -> None:
+    """A file of one event in a format."""
+    types = load(EXAMPLE)
+    event = decode(json.dumps({**EVENT, "id": str(number)}).encode(), types.find_type)
+    assert isinstance(event, Event)
+    declared = types.find_type(event.type)
+    assert declared is not None
+    columns = {"id": event.id, "source": event.source, "type": event.type, "time": EVENT["time"], **event.data}
+    match format.form:
+        case Form.LINES:
+            content = encode(event)
+        case Form.CSV:
+            content = "\n".join(",".join(map(str, row)) for row in (columns, columns.values())).encode()
+        case Form.XML:
+            content = HEAD + encode_xml(event, declared) + TAIL
+        case Form.AVRO:
+            content = encode_avro([event], declared)
+        case Form.PARQUET:
+            stream = io.BytesIO()
+            parquet.write_table(pa.Table.from_pylist([columns]), stream)
+            content = stream.getvalue()
+    content = gzip.compress(content) if format.is_compressed else content
+    (folder / f"{number}{format.suffix}").write_bytes(content)
+
+
+def test_a_stream_reads_every_format_that_a_run_reads(spark: SparkSession, tmp_path: Path) -> None:
+    events, out = tmp_path / "events", tmp_path / "out"
+    events.mkdir()
+    for number, format in enumerate(FORMATS):
+        write_as(events, format, number)
+    (events / "notes.json").write_text("{}")
+    (events / "_half.json").write_text("{")
+    unknown: list[list[str]] = []
+    stream = StreamRun(
+        WatchedFederation(EXAMPLE), out, on_unknown=lambda files: unknown.append([file.name for file in files])
+    )
+    start(spark, stream, events)
+    stream.close()
+    assert {line["id"] for line in lines(out / "fire_station")} == {str(number) for number in range(len(FORMATS))}
+    assert lines(out / "rejected") == []
+    assert unknown == [["notes.json"]]
 
 
 def test_a_batch_of_nothing_but_an_empty_file_is_done(spark: SparkSession, tmp_path: Path) -> None:

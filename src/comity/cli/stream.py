@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.cli.failure import show
@@ -17,6 +18,7 @@ from comity.cli.request import RunRequest, log_summary, sent
 from comity.cli.session import Format
 from comity.cli.spark import start_spark, wait_for
 from comity.errors import ComityError
+from comity.event.formats import SUFFIXES
 from comity.logs import log
 
 if TYPE_CHECKING:
@@ -121,7 +123,7 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -
             measured.take(done, lag_s=done.lag_s)
             figures.take(number, done)
 
-        stream = StreamRun(watched, request.out, take, request.results)
+        stream = StreamRun(watched, request.out, take, request.results, on_unknown=tell_unknown)
         stack.callback(stream.close)
         if outbox is not None:
             outbox.send()  # what a run that was killed had published but not sent
@@ -141,9 +143,24 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -
             if outbox is not None:
                 outbox.stop()  # a sink that is down would hold the stop until its retries are over
 
-        wait_for(query, request.format, meanwhile=lambda: _look_after(landed), stopping=stop_sending)
+        def look() -> None:
+            _look_after(landed)
+            stream.look_around()
+
+        wait_for(query, request.format, meanwhile=look, stopping=stop_sending)
     log("stream stopped", batches=figures.batches, records=figures.records)
     figures.close()
+
+
+def tell_unknown(files: list[Path]) -> None:
+    """Say which files in the folders of a stream are not read."""
+    names = ", ".join(file.name for file in files[:_MOST_NAMED])
+    more = f" and {len(files) - _MOST_NAMED:,} more" if len(files) > _MOST_NAMED else ""
+    known = ", ".join(SUFFIXES)
+    console(stderr=True).print(f"not read: {names}{more} in {files[0].parent} (read are {known})", style="yellow")
+
+
+_MOST_NAMED = 3
 
 
 @contextmanager

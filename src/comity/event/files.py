@@ -5,31 +5,21 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, BinaryIO, assert_never, cast
 
 from comity.errors import Misuse, Place
 from comity.event.csvlines import Header, decode_row, read_header, row_as_json
 from comity.event.event import Event
+from comity.event.formats import SUFFIXES, FileFormat, Form, format_of, is_event_file
 from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
 from comity.event.parquet import read_parquet_events, read_parquet_lines
 from comity.event.taxonomy import Taxonomy
 from comity.event.validate import Fault
 from comity.limits import limits
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet", ".xml", ".xml.gz", ".avro")
-"""How files of events in a directory are named; a single file of another name is read as JSON Lines."""
-
-RECORD_SUFFIXES = tuple(one for one in SUFFIXES if not one.startswith(".jsonl"))
-"""How files are named whose records become lines of JSON only with the types of the events."""
-
-_CSV = (".csv", ".csv.gz")
-_PARQUET = ".parquet"
-_AVRO = ".avro"
-_ELEMENTS = (".xml", ".xml.gz", _AVRO)
-_HIDDEN = (".", "_")
 _BOM = b"\xef\xbb\xbf"
 _SKIP_BYTES = 65_536
 
@@ -68,24 +58,19 @@ def read_json_lines(
     The number is that of its line, or of its row in Parquet or Avro; those up to `after` are left out. Rows of CSV and
     elements of XML need the types to become JSON. What cannot become JSON comes as `Rejected`.
     """
-    name = str(path)
+    format = format_of(path)
     with _readable(path):
-        if path.name.endswith(_PARQUET):
-            yield from read_parquet_lines(path, after_row=after)
-            return
-        if path.name.endswith(_ELEMENTS):
-            yield from _element_lines(path, types, after)
-            return
-        is_csv = path.name.endswith(_CSV)
-        with _open(path) as stream:
-            for number, line, header in _numbered(stream, name, is_csv):
-                if number <= after or isinstance(line, Rejected):
-                    if number > after:
-                        yield number, line
-                elif header is not None:
-                    yield number, row_as_json(line, header, types, line_number=number, source_file=name)
-                else:
-                    yield number, line
+        match format.form:
+            case Form.PARQUET:
+                yield from read_parquet_lines(path, after_row=after)
+            case Form.AVRO:
+                yield from _avro_lines(path, types, after)
+            case Form.XML:
+                yield from _xml_lines(path, format, types, after)
+            case Form.LINES | Form.CSV:
+                yield from _text_lines(path, format, types, after)
+            case _:
+                assert_never(format.form)
 
 
 def event_files(path: Path) -> list[Path]:
@@ -107,48 +92,68 @@ def event_files(path: Path) -> list[Path]:
     return [path]
 
 
-def is_event_file(path: Path) -> bool:
-    """Whether something in a directory is a file of events."""
-    return path.name.endswith(SUFFIXES) and not path.name.startswith(_HIDDEN) and path.is_file()
-
-
 def _path_events(
     files: list[Path], types: Taxonomy | TypeLookup | None, require_time: bool
 ) -> Iterator[Event | Rejected]:
     for path in files:
+        format = format_of(path)
         with _readable(path):
-            if path.name.endswith(_PARQUET):
-                yield from read_parquet_events(path, types, require_time=require_time)
-                continue
-            if path.name.endswith(_ELEMENTS):
-                for number, line in _element_lines(path, types, after=0):
-                    yield _decoded(line, types, require_time, number, str(path))
-                continue
-            with _open(path) as stream:
-                yield from _stream_events(stream, types, require_time, str(path), path.name.endswith(_CSV))
+            match format.form:
+                case Form.PARQUET:
+                    yield from read_parquet_events(path, types, require_time=require_time)
+                case Form.AVRO:
+                    yield from _decoded(_avro_lines(path, types), types, require_time, str(path))
+                case Form.XML:
+                    yield from _decoded(_xml_lines(path, format, types), types, require_time, str(path))
+                case Form.LINES | Form.CSV:
+                    with _open(path, format) as stream:
+                        yield from _stream_events(stream, types, require_time, str(path), format.form is Form.CSV)
+                case _:
+                    assert_never(format.form)
 
 
 def _decoded(
-    line: bytes | Rejected, types: Taxonomy | TypeLookup | None, require_time: bool, number: int, name: str
-) -> Event | Rejected:
-    if isinstance(line, Rejected):
-        return line
-    return decode(line, types, require_time=require_time, line_number=number, source_file=name)
+    lines: Iterable[tuple[int, bytes | Rejected]],
+    types: Taxonomy | TypeLookup | None,
+    require_time: bool,
+    name: str,
+) -> Iterator[Event | Rejected]:
+    for number, line in lines:
+        if isinstance(line, Rejected):
+            yield line
+        else:
+            yield decode(line, types, require_time=require_time, line_number=number, source_file=name)
 
 
-def _element_lines(
-    path: Path, types: Taxonomy | TypeLookup | None, after: int
+def _text_lines(
+    path: Path, format: FileFormat, types: Taxonomy | TypeLookup | None, after: int
 ) -> Iterator[tuple[int, bytes | Rejected]]:
-    """The lines for the elements of XML, or for the records of Avro, whose libraries take a while to import."""
-    if path.name.endswith(_AVRO):
-        from comity.event.avrorecords import read_avro_lines
+    name = str(path)
+    with _open(path, format) as stream:
+        for number, line, header in _numbered(stream, name, format.form is Form.CSV):
+            if number <= after:
+                continue
+            if header is None or isinstance(line, Rejected):
+                yield number, line
+            else:
+                yield number, row_as_json(line, header, types, line_number=number, source_file=name)
 
-        yield from read_avro_lines(path, types, after=after)
-        return
-    from comity.event.xmlrecords import read_xml_lines
+
+def _avro_lines(
+    path: Path, types: Taxonomy | TypeLookup | None, after: int = 0
+) -> Iterator[tuple[int, bytes | Rejected]]:
+    from comity.event.avrorecords import read_avro_lines  # its library takes a while to import
+
+    yield from read_avro_lines(path, types, after=after)
+
+
+def _xml_lines(
+    path: Path, format: FileFormat, types: Taxonomy | TypeLookup | None, after: int = 0
+) -> Iterator[tuple[int, bytes | Rejected]]:
+    from comity.event.xmlrecords import read_xml_lines  # its library takes a while to import
 
     number = after
-    with _open(path) as stream:
+    with _open(path, format) as stream:
         try:
             for number, line in read_xml_lines(stream, types, name=str(path), after=after):
                 yield number, line
@@ -165,8 +170,8 @@ def _readable(path: Path) -> Iterator[None]:
         raise Misuse(reason, code="unreadable-file", place=Place(str(path))) from error
 
 
-def _open(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+def _open(path: Path, format: FileFormat) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path, "rb")) if format.is_compressed else path.open("rb")
 
 
 def _stream_events(

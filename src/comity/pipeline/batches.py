@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import reduce
+from logging import WARNING
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,12 +15,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.folder import lock_folder
 from comity.errors import Misuse, Place
+from comity.event.formats import SUFFIXES, unknown_files
 from comity.limits import Limits, limited, limits
+from comity.logs import log
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.wrap import plain_path
 
 CHECKPOINT = ".checkpoint"
-EVENT_FILES = "*.{jsonl,jsonl.gz,csv,csv.gz,parquet}"
+_LOOK_S = 10.0
+"""Seconds between two looks for files that nobody reads."""
+_EVENT_FILES = "*{" + ",".join(SUFFIXES) + "}"
 _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 
 
@@ -31,8 +36,13 @@ class FileBatches:
     take: Callable[[SparkSession, list[str], int], None]
     last_batch: Callable[[], int | None]
     """The last batch of which there are results; asked when the folder is ours."""
+    on_unknown: Callable[[list[Path]], None] = lambda files: None
+    """Told once of files in the folders that nobody reads, since their names say nothing that is known."""
     _lock: BinaryIO | None = field(default=None, init=False)
     _bounds: Limits = field(default_factory=limits, init=False)
+    _folders: tuple[Path, ...] = field(default=(), init=False)
+    _told: set[Path] = field(default_factory=set, init=False)
+    _looked_at: float = field(default=0.0, init=False)
 
     def start(
         self,
@@ -52,12 +62,25 @@ class FileBatches:
             if not folder.is_dir():
                 raise Misuse("a stream is read from a folder", code="not-a-folder", place=Place(str(folder)))
         self._check_folder()
+        self._folders = tuple(folders)
+        self.look_around()
         with spark_failures():
             new = [_new_files(spark, folder, files_per_batch) for folder in folders]
             new += [_new_files(spark, folder, files_per_batch, cleanSource="delete") for folder in landed]
             writer = reduce(DataFrame.union, new).writeStream.foreachBatch(self._take_files)
             trigger = {"availableNow": True} if until_empty else {"processingTime": f"{trigger_s} seconds"}
             return writer.option("checkpointLocation", str(self.out / CHECKPOINT)).trigger(**trigger).start()
+
+    def look_around(self) -> None:
+        """Tell of files that are passed over; calls that follow closely on one another do not look again."""
+        if time.monotonic() - self._looked_at < _LOOK_S:
+            return
+        self._looked_at = time.monotonic()
+        unknown = [file for folder in self._folders if folder.is_dir() for file in unknown_files(folder)]
+        if new := [file for file in unknown if file not in self._told]:
+            self._told.update(new)
+            log("files passed over", level=WARNING, files=len(new), example=str(new[0]))
+            self.on_unknown(new)
 
     def close(self) -> None:
         """Leave the folder to others."""
@@ -74,6 +97,7 @@ class FileBatches:
             raise Misuse(reason, code="no-checkpoint", place=Place(str(self.out)), hint=hint)
 
     def _take_files(self, paths: DataFrame, number: int) -> None:
+        self.look_around()
         files = [plain_path(row["path"]) for row in paths.collect()]
         with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
             self.take(paths.sparkSession, [file for file in files if file is not None], number)
@@ -84,7 +108,7 @@ def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **option
     reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).option("maxFilesPerTrigger", files_per_batch)
     # Spark passes over files that are a week older than the newest one it saw, without a word.
     reader = reader.option("maxFileAge", f"{limits().max_age_days + 1}d")
-    return reader.option("pathGlobFilter", EVENT_FILES).options(**options).load(str(folder)).select("path")
+    return reader.option("pathGlobFilter", _EVENT_FILES).options(**options).load(str(folder)).select("path")
 
 
 def lag_s(files: Sequence[str]) -> float | None:

@@ -50,6 +50,8 @@ class DetectStream:
     buckets: int | None = None
     compiled: bool = True
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    on_unknown: Callable[[list[Path]], None] = lambda files: None
+    """Told once of files that nobody reads."""
     _files: FileBatches | None = field(default=None, init=False)
     _session: PatternSession | None = field(default=None, init=False)
 
@@ -69,7 +71,7 @@ class DetectStream:
         empty finishes nothing early: what waits for time to pass goes on waiting.
         """
         check_bounded(self.patterns())
-        self._files = FileBatches(self.out, self.take_batch, lambda: self._batches.states.last_batch)
+        self._files = FileBatches(self.out, self.take_batch, lambda: self._batches.states.last_batch, self.on_unknown)
         return self._files.start(
             spark,
             folders,
@@ -78,6 +80,11 @@ class DetectStream:
             until_empty=until_empty,
             files_per_batch=files_per_batch,
         )
+
+    def look_around(self) -> None:
+        """Tell of files in the folders that nobody reads."""
+        if self._files is not None:
+            self._files.look_around()
 
     def take_batch(self, spark: SparkSession, files: Sequence[str], number: int) -> None:
         """Detect in one batch of files; doing it again changes nothing."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyarrow import parquet
 
+from comity.event.formats import OnSpark, format_of
 from comity.pipeline.facts import Facts, facts_of
 
 
@@ -27,10 +28,10 @@ class Inputs:
         >>> Inputs.of(["a.jsonl", "b.csv.gz", "c.parquet"])
         Inputs(lines=('a.jsonl',), parquet=('c.parquet',), others=('b.csv.gz',))
         """
-        found: dict[str, list[str]] = {"lines": [], "parquet": [], "others": []}
+        found: dict[OnSpark, list[str]] = {how: [] for how in (OnSpark.LINES, OnSpark.ROWS, OnSpark.WHOLE)}
         for file in files:
-            found[_form(file)].append(file)
-        return cls(*(tuple(sorted(found[form])) for form in ("lines", "parquet", "others")))
+            found[format_of(file).on_spark].append(file)
+        return cls(*(tuple(sorted(some)) for some in found.values()))
 
     def parquet_groups(self) -> tuple[list[ParquetGroup], list[str]]:
         """The Parquet files, those with the same columns together; and those that Spark cannot read, or not alike."""
@@ -76,9 +77,3 @@ def _footer(file: str) -> parquet.FileMetaData | None:
         return parquet.read_metadata(file)
     except (pa.ArrowException, OSError):
         return None
-
-
-def _form(file: str) -> str:
-    if file.endswith((".csv", ".xml", ".avro", ".gz")):
-        return "others"
-    return "parquet" if file.endswith(".parquet") else "lines"

@@ -57,6 +57,8 @@ class StreamRun:
     on_batch: Callable[[int, Summary], None] = lambda number, summary: None
     results: Results = Results.JSONL
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    on_unknown: Callable[[list[Path]], None] = lambda files: None
+    """Told once of files that nobody reads."""
     _prepared: PreparedPlan | None = field(default=None, init=False)
     _known: Federation | None = field(default=None, init=False)
     _delivered: Delivered | None = field(default=None, init=False)
@@ -76,7 +78,7 @@ class StreamRun:
 
         Files in `landed` folders are ours: they are removed when they are done with.
         """
-        self._batches = FileBatches(self.out, self.take_batch, lambda: self.delivered.last_batch)
+        self._batches = FileBatches(self.out, self.take_batch, lambda: self.delivered.last_batch, self.on_unknown)
         return self._batches.start(
             spark,
             folders,
@@ -85,6 +87,11 @@ class StreamRun:
             until_empty=until_empty,
             files_per_batch=files_per_batch,
         )
+
+    def look_around(self) -> None:
+        """Tell of files in the folders that nobody reads."""
+        if self._batches is not None:
+            self._batches.look_around()
 
     def take_batch(self, spark: SparkSession, files: Sequence[str], number: int) -> None:
         """Deliver one batch of files; doing it again changes nothing."""

@@ -23,7 +23,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from comity.event.event import Event
-from comity.event.files import RECORD_SUFFIXES, read_events, read_json_lines
+from comity.event.files import read_events, read_json_lines
+from comity.event.formats import Form, format_of
 from comity.event.jsonlines import Rejected, TypeLookup, decode
 from comity.event.parquet import batch_lines
 from comity.event.types import ENVELOPE, EventType
@@ -238,10 +239,10 @@ class FileWorker(LineWorker):
 
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for path in batch.column(0).to_pylist():
-            if path.endswith(RECORD_SUFFIXES):
-                yield from self._records(path, schema)
-            else:
+            if format_of(path).form is Form.LINES:
                 yield from self._lines(path, schema)
+            else:
+                yield from self._records(path, schema)
 
     def _records(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for some in batched(read_events(path, self._lookup, require_time=True), _LINES_AT_ONCE):

@@ -1,0 +1,86 @@
+"""Which files hold events, by how their names end: the one table, for every reader, in this process and on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum, auto
+from pathlib import Path
+
+
+class Form(StrEnum):
+    """What is in a file, and so who reads it in this process."""
+
+    LINES = auto()
+    """JSON Lines."""
+    CSV = auto()
+    PARQUET = auto()
+    XML = auto()
+    AVRO = auto()
+
+
+class OnSpark(StrEnum):
+    """Who reads a file when Spark runs."""
+
+    LINES = auto()
+    """Spark reads lines, from any place in the file."""
+    ROWS = auto()
+    """Spark reads columns."""
+    WHOLE = auto()
+    """A worker reads all of it, as this process would: it cannot be read from the middle, or not by Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A kind of file."""
+
+    suffix: str
+    form: Form
+    on_spark: OnSpark
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the whole file is in gzip."""
+        return self.suffix.endswith(".gz")
+
+
+FORMATS = (
+    FileFormat(".jsonl", Form.LINES, OnSpark.LINES),
+    FileFormat(".jsonl.gz", Form.LINES, OnSpark.WHOLE),
+    FileFormat(".csv", Form.CSV, OnSpark.WHOLE),
+    FileFormat(".csv.gz", Form.CSV, OnSpark.WHOLE),
+    FileFormat(".parquet", Form.PARQUET, OnSpark.ROWS),
+    FileFormat(".xml", Form.XML, OnSpark.WHOLE),
+    FileFormat(".xml.gz", Form.XML, OnSpark.WHOLE),
+    FileFormat(".avro", Form.AVRO, OnSpark.WHOLE),
+)
+SUFFIXES = tuple(one.suffix for one in FORMATS)
+"""How files of events in a directory are named; a single file of another name is read as JSON Lines."""
+
+_HIDDEN = (".", "_")
+_PLAIN_LINES, _COMPRESSED_LINES = FORMATS[:2]
+
+
+def format_of(path: str | Path) -> FileFormat:
+    """The format of a file; one that was named by itself and that the table does not have is JSON Lines.
+
+    >>> format_of("a/b.csv.gz").form, format_of("events.log").on_spark
+    (<Form.CSV: 'csv'>, <OnSpark.LINES: 'lines'>)
+    """
+    name = str(path)
+    known = next((one for one in FORMATS if name.endswith(one.suffix)), None)
+    return known or (_COMPRESSED_LINES if name.endswith(".gz") else _PLAIN_LINES)
+
+
+def is_event_file(path: Path) -> bool:
+    """Whether something in a directory is a file of events."""
+    return path.name.endswith(SUFFIXES) and is_finished_file(path)
+
+
+def is_finished_file(path: Path) -> bool:
+    """Whether something in a directory is a file that nobody is still writing: such names begin with `.` or `_`."""
+    return not path.name.startswith(_HIDDEN) and path.is_file()
+
+
+def unknown_files(folder: Path) -> list[Path]:
+    """The files in a directory that nobody reads, since their names end in nothing that the table has."""
+    return sorted(one for one in folder.iterdir() if not one.name.endswith(SUFFIXES) and is_finished_file(one))
