@@ -180,7 +180,7 @@ def _shares(spark: SparkSession, form: str, files: list[str], plan: Plan) -> dic
         steps["read lines"] = tables.lines
         steps["decode and match"] = prepared.hits(tables, window)
     else:
-        rows, facts = tables.rows[0]
+        rows, facts, _ = tables.rows[0]
         steps["read rows"] = rows
         steps["check"] = rows.filter(RowTable(rows, prepared.work, window, facts).vouched)
         steps["match"] = prepared.hits(tables, window)

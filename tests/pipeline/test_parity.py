@@ -109,7 +109,7 @@ def hits(case: Case, found: Sequence[bytes], scanned: int) -> tuple[Counter[str]
     columns = {"line": found, "size": [len(one) for one in found], "file": [None] * len(found)}
     types = pa.schema([("line", pa.binary()), ("size", pa.int32()), ("file", pa.string())])
     batch = pa.RecordBatch.from_pydict(columns, schema=types)
-    worker = LineWorker(Held(Work.of(case.plan)), WINDOW, limits(), scanned)
+    worker = LineWorker(Held(Work.of(case.plan)), WINDOW, limits(), scanned=scanned)
     rows = [row for one in worker.batches(iter([batch])) for row in one.to_pylist()]
     counted = sum(row["counted"] or 0 for row in rows)
     for row in rows:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comity.cli.inputs import event_sources, stored_files
+from comity.cli.inputs import StoredFiles, event_sources, stored_files
 from comity.cli.logs import LogFormat, LogFormatOption, LogOption, logging_to
 from comity.cli.metrics import LOOPBACK, MetricsFileOption, MetricsHostOption, MetricsOutput, MetricsPortOption
 from comity.cli.output import console, write_json
@@ -137,7 +137,8 @@ def _run_stored(
     federation, out = request.federation, request.out
     plan = during(compile_plan(federation), read_period(since, until))
     files = stored_files(request.sources, out)
-    log("run started", federation=federation.name, engine=engine.value, files=len(files), profiles=len(plan.profiles))
+    counted = {"files": len(files.paths), "profiles": len(plan.profiles)}
+    log("run started", federation=federation.name, engine=engine.value, **counted)
     started = time.monotonic()
     if engine is Engine.SPARK:
         summary = _on_spark(plan, files, request)
@@ -151,22 +152,23 @@ def _run_stored(
     show_summary(summary, plan, out, seconds, request.format, to_stderr=request.print_lines)
 
 
-def _in_process(federation: Federation, plan: Plan, files: list[str], out: Path, results: Results) -> Summary:
+def _in_process(federation: Federation, plan: Plan, files: StoredFiles, out: Path, results: Results) -> Summary:
     from comity.engine import run_into_folder
     from comity.event.files import read_events
     from comity.event.window import Window
 
     window = Window.around(datetime.now(UTC))
-    events = (one for file in files for one in read_events(file, federation.find_type, require_time=True))
+    types = {file: files.owners.types(file, federation.find_type) for file in files.paths}
+    events = (one for file, own in types.items() for one in read_events(file, own, require_time=True))
     return run_into_folder(plan, window.check_all(events), out, results=results)
 
 
-def _on_spark(plan: Plan, files: list[str], request: RunRequest) -> Summary:
+def _on_spark(plan: Plan, files: StoredFiles, request: RunRequest) -> Summary:
     from comity.pipeline.run import run_on_spark
 
-    spark = start_spark(request.session, request.master, files=files, config=request.spark_config)
-    with spark_progress(spark, files, request.format):
-        return run_on_spark(plan, files, request.out, spark, results=request.results)
+    spark = start_spark(request.session, request.master, files=files.paths, config=request.spark_config)
+    with spark_progress(spark, files.paths, request.format):
+        return run_on_spark(plan, files.paths, request.out, spark, results=request.results, owners=files.owners)
 
 
 def show_summary(

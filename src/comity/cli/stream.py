@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.cli.failure import show
-from comity.cli.inputs import LANDING
+from comity.cli.inputs import landing_folder
 from comity.cli.output import console, write_json
 from comity.cli.progress import StreamLine
 from comity.cli.request import RunRequest, log_summary, sent
@@ -123,7 +123,8 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -
             measured.take(done, lag_s=done.lag_s)
             figures.take(number, done)
 
-        stream = StreamRun(watched, request.out, take, request.results, on_unknown=tell_unknown)
+        owners = request.sources.owners(request.out)
+        stream = StreamRun(watched, request.out, take, request.results, on_unknown=tell_unknown, owners=owners)
         stack.callback(stream.close)
         if outbox is not None:
             outbox.send()  # what a run that was killed had published but not sent
@@ -174,7 +175,7 @@ def _landing(request: RunRequest) -> Iterator[list[Landing]]:
         landings = [
             Landing(
                 open_source(spec, request.folder),
-                request.out / LANDING / f"{spec.domain or 'events'}-{spec.name}",
+                landing_folder(request.out, spec),
                 rejected=request.out / REJECTED,
             )
             for spec in request.sources.live

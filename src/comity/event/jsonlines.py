@@ -20,6 +20,7 @@ import msgspec
 from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.kinds import INT_MAX, INT_MIN, Point, Value
+from comity.event.owners import OwnTypes, unknown_type
 from comity.event.taxonomy import Taxonomy
 from comity.event.times import format_duration, format_timestamp, parse_timestamp
 from comity.event.types import MODES, EventType
@@ -209,7 +210,7 @@ def _type(name: str, lookup: TypeLookup | None, faults: list[Fault]) -> EventTyp
         return None
     found = lookup(name)
     if found is None:
-        faults.append(fault("event.type", name, "is not a known type", "unknown-type"))
+        faults.append(lookup.fault(name) if isinstance(lookup, OwnTypes) else unknown_type(name))
     elif found.abstract:
         faults.append(fault("event.type", name, "is an abstract type, which has no events of its own", "abstract-type"))
     return found

@@ -29,7 +29,7 @@ class Staging:
         seen = stage(self._rows(hits, with_rejected), self.folder, self.buckets)
         found = seen
         if seen.doubtful:
-            for rows, _ in tables.rows:
+            for rows in tables.rows:
                 more = self.prepared.doubtful_hits(rows, self.window)
                 found = stage(self._rows(more, with_rejected), self.folder, self.buckets, mode="append")
         records = seen.events + tables.row_count  # rows are counted from the metadata of their files

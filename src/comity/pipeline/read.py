@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from comity.event.formats import OnSpark, format_of
+from comity.event.owners import ANYBODY, Domains, Owners
 from comity.pipeline.facts import Facts, facts_of
 
 
@@ -33,9 +34,11 @@ class Inputs:
             found[format_of(file).on_spark].append(file)
         return cls(*(tuple(sorted(some)) for some in found.values()))
 
-    def parquet_groups(self) -> tuple[list[ParquetGroup], list[str]]:
-        """The Parquet files, those with the same columns together; and those that Spark cannot read, or not alike."""
-        groups: dict[str, list[tuple[str, parquet.FileMetaData]]] = {}
+    def parquet_groups(self, owners: Owners = ANYBODY) -> tuple[list[ParquetGroup], list[str]]:
+        """The Parquet files, those with the same columns and owners together; and those that Spark cannot read, or not
+        alike.
+        """
+        groups: dict[tuple[str, Domains | None], list[tuple[str, parquet.FileMetaData]]] = {}
         others: list[str] = []
         for file in self.parquet:
             footer = _footer(file)
@@ -43,8 +46,8 @@ class Inputs:
             if footer is None or schema is None or not all(_is_known(one.type) for one in schema):
                 others.append(file)
             else:
-                groups.setdefault(str(schema), []).append((file, footer))
-        return [ParquetGroup.of(group) for group in groups.values()], others
+                groups.setdefault((str(schema), owners.domains(file)), []).append((file, footer))
+        return [ParquetGroup.of(group, domains) for (_, domains), group in groups.items()], others
 
 
 def _is_known(kind: pa.DataType) -> bool:
@@ -64,11 +67,14 @@ class ParquetGroup:
     files: list[str]
     facts: Facts
     rows: int
+    domains: Domains | None = None
+    """Whose events they may hold; None for all domains."""
 
     @classmethod
-    def of(cls, group: list[tuple[str, parquet.FileMetaData]]) -> ParquetGroup:
+    def of(cls, group: list[tuple[str, parquet.FileMetaData]], domains: Domains | None = None) -> ParquetGroup:
         footers = [footer for _, footer in group]
-        return cls([file for file, _ in group], facts_of(footers), sum(footer.num_rows for footer in footers))
+        rows = sum(footer.num_rows for footer in footers)
+        return cls([file for file, _ in group], facts_of(footers), rows, domains)
 
 
 def _footer(file: str) -> parquet.FileMetaData | None:

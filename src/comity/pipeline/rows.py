@@ -24,6 +24,7 @@ from pyspark.sql.functions import ArrowUDFType, arrow_udf  # type: ignore[attr-d
 
 from comity.event.csvlines import ENVELOPE_COLUMNS
 from comity.event.kinds import Kind
+from comity.event.owners import Domains
 from comity.event.types import ENVELOPE, MODES, AttributeType, EventType
 from comity.event.window import Window
 from comity.expression.tree import attributes
@@ -145,8 +146,15 @@ def _is_finite(column: Column) -> Column:
 class RowTable:
     """A table of rows, seen as events of these types."""
 
-    def __init__(self, rows: DataFrame, work: Work, window: Window, facts: Facts = NO_FACTS) -> None:
-        self.rows, self.work, self.window = rows, work, window
+    def __init__(
+        self,
+        rows: DataFrame,
+        work: Work,
+        window: Window,
+        facts: Facts = NO_FACTS,
+        domains: Domains | None = None,
+    ) -> None:
+        self.rows, self.work, self.window, self.domains = rows, work, window, domains
         self._reader = _Reader(rows.schema, facts)
         self._only = facts.constant("type")
         self.envelope, is_fine = self._reader.envelope(window)
@@ -178,15 +186,17 @@ class RowTable:
 
     def doubtful_hits(self, shared: Broadcast[Work]) -> DataFrame:
         """The hits among the rows that are not vouched for, decoded as the in-process reader does."""
-        worker = RowWorker(shared, self.window, limits())
+        worker = RowWorker(shared, self.window, limits(), domains=self.domains)
         return self.rows.filter(~self.vouched).mapInArrow(worker.batches, hits_schema(self.work.types))
 
     def _types(self) -> list[EventType]:
         """The types that rows can have."""
-        return [one for one in self.work.types if self._only in (None, one.qualified_name)]
+        types = [one for one in self.work.types if self._only in (None, one.qualified_name)]
+        return [one for one in types if self.domains is None or one.namespace in self.domains]
 
     def _tested(self) -> list[str]:
-        return [name for name in self.work.ways.tests if self._only in (None, name)]
+        known = {one.qualified_name for one in self._types()}
+        return [name for name in self.work.ways.tests if name in known]
 
     def _is(self, name: str) -> Column:
         return F.lit(True) if self._only == name else self.envelope["type"] == name

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.core.broadcast import Broadcast
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 
 from comity.connect.folder import REJECTED, STAGING, Results, publish
 from comity.connect.staged import StagedResults
+from comity.event.owners import ANYBODY, Domains, Owners
 from comity.event.window import Window
 from comity.limits import limits
 from comity.pipeline.deliver import IDENTITY, Outcome, complete, deliver, observe_hits, outcome_of_hit
@@ -41,8 +43,12 @@ def run_on_spark(
     *,
     now: datetime | None = None,
     results: Results = Results.JSONL,
+    owners: Owners = ANYBODY,
 ) -> Summary:
-    """Deliver the events of these files into a folder for each subscriber, and what is refused into `rejected`."""
+    """Deliver the events of these files into a folder for each subscriber, and what is refused into `rejected`.
+
+    Of files that are sources of domains, `owners` says of which.
+    """
     started = time.monotonic()
     window = Window.around(now or datetime.now(UTC))
     prepared = PreparedPlan(plan, spark)
@@ -50,7 +56,7 @@ def run_on_spark(
     staging = out / STAGING
     try:
         with spark_failures():
-            tables = Tables.of(spark, inputs)
+            tables = Tables.of(spark, inputs, owners)
             compiled = time.monotonic()
             summary = prepared.write(tables, window, staging, results)
             if plan.patterns:
@@ -65,22 +71,31 @@ def run_on_spark(
     return replace(summary, records=summary.records + tables.row_count, seconds=seconds)
 
 
+class Rows(NamedTuple):
+    """Rows with the same columns, what is known about them, and whose events they may be; None for all domains."""
+
+    table: DataFrame
+    facts: Facts
+    domains: Domains | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
     """What is read: lines of JSON, rows, one table for each form of them, and files that the workers read."""
 
     lines: DataFrame | None = None
-    rows: tuple[tuple[DataFrame, Facts], ...] = ()
+    rows: tuple[Rows, ...] = ()
     row_count: int = 0
     files: tuple[str, ...] = ()
+    owners: Owners = ANYBODY
 
     @classmethod
-    def of(cls, spark: SparkSession, inputs: Inputs) -> Tables:
-        groups, others = inputs.parquet_groups()
+    def of(cls, spark: SparkSession, inputs: Inputs, owners: Owners = ANYBODY) -> Tables:
+        groups, others = inputs.parquet_groups(owners)
         reader = spark.read.option(*NO_GLOBS)
-        rows = tuple((reader.parquet(*group.files), group.facts) for group in groups)
+        rows = tuple(Rows(reader.parquet(*group.files), group.facts, group.domains) for group in groups)
         lines = read_lines(spark, inputs.lines) if inputs.lines else None
-        return cls(lines, rows, sum(group.rows for group in groups), (*inputs.others, *others))
+        return cls(lines, rows, sum(group.rows for group in groups), (*inputs.others, *others), owners)
 
 
 @dataclass(slots=True)
@@ -121,24 +136,24 @@ class PreparedPlan:
 
     def hits(self, tables: Tables, window: Window) -> DataFrame:
         """The hits of all tables, with those columns that some of them has."""
-        found = [self._hits_of_rows(rows, facts, window) for rows, facts in tables.rows]
+        found = [self._hits_of_rows(rows, window) for rows in tables.rows]
         if tables.lines is not None:
-            found.append(hits_in_lines(tables.lines, self.work, window, self.shared))
+            found.append(hits_in_lines(tables.lines, self.work, window, self.shared, tables.owners))
         if tables.files or not found:
-            found.append(hits_in_files(tables.files, self.work, window, self.shared, self.spark))
+            found.append(hits_in_files(tables.files, self.work, window, self.shared, self.spark, tables.owners))
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), found)
 
-    def doubtful_hits(self, rows: DataFrame, window: Window) -> DataFrame:
+    def doubtful_hits(self, rows: Rows, window: Window) -> DataFrame:
         """The hits among the rows of a table that had to be decoded in the workers."""
-        return RowTable(rows, self.work, window).doubtful_hits(self.shared)
+        return RowTable(rows.table, self.work, window, domains=rows.domains).doubtful_hits(self.shared)
 
     def row_times(self, tables: Tables, window: Window) -> list[int]:
         """The times of the first and the last event among the rows that are vouched for, in microseconds."""
         found: list[int] = []
-        for rows, facts in tables.rows:
-            table = RowTable(rows, self.work, window, facts)
+        for rows in tables.rows:
+            table = RowTable(rows.table, self.work, window, rows.facts, rows.domains)
             time = F.unix_micros(table.envelope["time"])
-            ends = rows.filter(table.vouched).select(F.min(time), F.max(time)).first()
+            ends = rows.table.filter(table.vouched).select(F.min(time), F.max(time)).first()
             assert ends is not None, "an aggregate has one row"
             found += [time for time in ends if time is not None]
         return found
@@ -147,8 +162,8 @@ class PreparedPlan:
         """What becomes of hits: a row for each notification and each rejected record."""
         return deliver(complete(hits, self.work.types), self.outcome, has_patterns=bool(self.plan.patterns))
 
-    def _hits_of_rows(self, rows: DataFrame, facts: Facts, window: Window) -> DataFrame:
-        table = RowTable(rows, self.work, window, facts)
+    def _hits_of_rows(self, rows: Rows, window: Window) -> DataFrame:
+        table = RowTable(rows.table, self.work, window, rows.facts, rows.domains)
         if choose_matching(self.plan, of_lines=False).how is How.KERNEL:
             return table.hits_by_kernel(self.shared)
         return table.hits_by_columns()
@@ -158,7 +173,7 @@ class PreparedPlan:
         summary, doubtful = self._write(self.hits(tables, window), staging, results, None, "overwrite")
         if doubtful:
             known = told_in(staging, results, self.spark)
-            for rows, _ in tables.rows:
+            for rows in tables.rows:
                 added, _ = self._write(self.doubtful_hits(rows, window), staging, results, known, "append")
                 added = replace(added, records=0)  # rows are counted from the metadata of their files
                 summary = add(summary, added)

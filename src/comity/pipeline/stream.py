@@ -29,6 +29,7 @@ from comity.connect.notification import first_code, identity_of
 from comity.connect.port import Message
 from comity.connect.published import published_batches, read_messages
 from comity.connect.staged import staged_results
+from comity.event.owners import ANYBODY, Owners
 from comity.event.times import format_timestamp, parse_timestamp
 from comity.event.window import Window
 from comity.federation.model import Federation
@@ -59,6 +60,8 @@ class StreamRun:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     on_unknown: Callable[[list[Path]], None] = lambda files: None
     """Told once of files that nobody reads."""
+    owners: Owners = ANYBODY
+    """Whose sources the folders are."""
     _prepared: PreparedPlan | None = field(default=None, init=False)
     _known: Federation | None = field(default=None, init=False)
     _delivered: Delivered | None = field(default=None, init=False)
@@ -153,12 +156,12 @@ class StreamRun:
         """Stage the outcomes of the files: `to` and `line`, each notification once; and the files of reports."""
         inputs = Inputs.of(files)
         window = Window.around(self.clock())
-        tables = Tables.of(prepared.spark, inputs)
+        tables = Tables.of(prepared.spark, inputs, self.owners)
         hits = prepared.hits(tables, window)
         before = self._patterns.before(number, prepared.spark) if prepared.plan.patterns else None
         found = self._write(hits, prepared, staging, before, "overwrite")
         if found["doubtful"]:
-            for rows, _ in tables.rows:
+            for rows in tables.rows:
                 self._write(prepared.doubtful_hits(rows, window), prepared, staging, before, "append")
         newest = found["newest"]
         if newest is not None:

@@ -26,6 +26,7 @@ from comity.event.event import Event
 from comity.event.files import read_events, read_json_lines
 from comity.event.formats import Form, format_of
 from comity.event.jsonlines import Rejected, TypeLookup, decode
+from comity.event.owners import ANYBODY, Domains, Owners, OwnTypes
 from comity.event.parquet import batch_lines
 from comity.event.types import ENVELOPE, EventType
 from comity.event.window import Window
@@ -33,7 +34,7 @@ from comity.expression.tree import TRUE
 from comity.limits import Limits, limited, limits
 from comity.match.typed import TypedMatcher
 from comity.pipeline.deliver import hits_schema
-from comity.pipeline.wrap import cut_lines, decode_line, rejected_fields, struct_converter
+from comity.pipeline.wrap import cut_lines, decode_line, plain_path, rejected_fields, struct_converter
 from comity.plan.stages import Plan
 from comity.plan.ways import Ways, ways_of
 
@@ -48,17 +49,26 @@ SCANNED = 2_048
 """Lines in a batch from which on columns pay for the second that their kernels take to load."""
 
 
-def hits_in_lines(lines: DataFrame, work: Work, window: Window, shared: HasValue) -> DataFrame:
+def hits_in_lines(
+    lines: DataFrame, work: Work, window: Window, shared: HasValue, owners: Owners = ANYBODY
+) -> DataFrame:
     """The hits among lines of JSON: a column `value`, and maybe `file`."""
-    worker = LineWorker(shared, window, limits())
+    worker = LineWorker(shared, window, limits(), owners)
     return cut_lines(lines, limits()).mapInArrow(worker.batches, hits_schema(work.types))
 
 
-def hits_in_files(files: Sequence[str], work: Work, window: Window, shared: HasValue, spark: SparkSession) -> DataFrame:
+def hits_in_files(
+    files: Sequence[str],
+    work: Work,
+    window: Window,
+    shared: HasValue,
+    spark: SparkSession,
+    owners: Owners = ANYBODY,
+) -> DataFrame:
     """The hits in files that the workers read themselves, each file in one piece."""
     parts = max(1, min(len(files), _MOST_PARTS))  # a batch of a stream may have nothing but empty files
     paths = spark.createDataFrame([(file,) for file in files], "path string").repartition(parts)
-    return paths.mapInArrow(FileWorker(shared, window, limits()).batches, hits_schema(work.types))
+    return paths.mapInArrow(FileWorker(shared, window, limits(), owners).batches, hits_schema(work.types))
 
 
 @dataclass(slots=True)
@@ -120,7 +130,7 @@ class Worker(ABC):
     shared: HasValue
     window: Window
     bounds: Limits
-    _lookup: TypeLookup | None = field(default=None, init=False)
+    owners: Owners = ANYBODY
 
     @property
     def work(self) -> Work:
@@ -129,7 +139,6 @@ class Worker(ABC):
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The hits of each batch."""
         schema = to_arrow_schema(hits_schema(self.work.types), timezone="UTC")
-        self._lookup = self.work.named.get
         with limited(**asdict(self.bounds)):
             for batch in batches:
                 yield from self.batch(batch, schema)
@@ -137,6 +146,11 @@ class Worker(ABC):
     @abstractmethod
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The hits of one batch."""
+
+    def types(self, domains: Domains | None) -> TypeLookup:
+        """The types that events of these domains may have; of all domains for None."""
+        every = self.work.named.get
+        return every if domains is None else OwnTypes(every, domains)
 
     def take_record(self, found: Event | Rejected, rows: _Rows) -> None:
         """Adds the row of a record, if it is worth one."""
@@ -154,13 +168,18 @@ class Worker(ABC):
             rows.add(checked, [(tests[hit].profile, tests[hit].way) for hit in hits])
 
 
+@dataclass(slots=True)
 class RowWorker(Worker):
     """Takes rows as the in-process reader of Parquet does."""
 
+    domains: Domains | None = None
+    """Whose events they may be; None for all domains."""
+
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         rows = _Rows(self.work.types, schema)
+        types = self.types(self.domains)
         for line in batch_lines(batch, 1, ""):
-            found = line if isinstance(line, Rejected) else decode(line, self._lookup, require_time=True)
+            found = line if isinstance(line, Rejected) else decode(line, types, require_time=True)
             if isinstance(found, Rejected):
                 found = replace(found, line_number=None, source_file=None)
             self.take_record(found, rows)
@@ -173,13 +192,28 @@ class LineWorker(Worker):
     """Takes lines of JSON or CSV."""
 
     scanned: int = SCANNED
-    _scanner: LineScanner | None = field(default=None, init=False)
+    _scanners: dict[Domains | None, LineScanner] = field(default_factory=dict, init=False)
 
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for domains, part in self._by_owner(batch):
+            yield from self._batch_of(domains, part, schema)
+
+    def _by_owner(self, batch: pa.RecordBatch) -> Iterator[tuple[Domains | None, pa.RecordBatch]]:
+        """The lines of one domain at a time; a batch may have those of several files."""
+        if self.owners.by_path is None:
+            yield None, batch
+            return
+        files = batch.column(2).dictionary_encode("encode")
+        owners = [self.owners.domains(plain_path(file) or "") for file in files.dictionary.to_pylist()]
+        for domains in dict.fromkeys(owners):
+            numbers = pa.array([number for number, one in enumerate(owners) if one == domains], files.indices.type)
+            yield domains, batch if len(set(owners)) == 1 else batch.filter(pc.is_in(files.indices, numbers))
+
+    def _batch_of(self, domains: Domains | None, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         rows = _Rows(self.work.types, schema)
         counted = 0
         if self._can_scan(batch):
-            scanned = self._scan(batch)
+            scanned = self._scan(domains, batch)
             for events, hits in self._groups(scanned, schema):
                 counted += events.num_rows
                 if events.num_rows:
@@ -188,10 +222,11 @@ class LineWorker(Worker):
                 if hits is not None:
                     yield hits
             batch = batch.take(pa.array(scanned.doubtful))
+        types = self.types(domains)
         for line, size, file in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if line and not line.isspace():
                 counted += 1
-                self.take_record(decode_line(line, size, file, self._lookup, self.bounds, require_time=True), rows)
+                self.take_record(decode_line(line, size, file, types, self.bounds, require_time=True), rows)
         rows.count(counted)
         yield rows.batch()
 
@@ -204,16 +239,17 @@ class LineWorker(Worker):
         longest = pc.max(batch.column(1)).as_py()
         return bool(longest <= self.bounds.max_record_bytes)
 
-    def _scan(self, batch: pa.RecordBatch) -> Scanned:
-        if self._scanner is None:
+    def _scan(self, domains: Domains | None, batch: pa.RecordBatch) -> Scanned:
+        if domains not in self._scanners:
             # Its kernels are compiled code that takes a second to load, and small batches do without it.
             from comity.event.scan import LineScanner
 
             earliest, latest = (_microseconds(moment) for moment in (self.window.earliest, self.window.latest))
-            self._scanner = LineScanner(
-                self.work.types, require_time=True, earliest_us=earliest, latest_us=latest, simple_names=False
+            own = [one for one in self.work.types if domains is None or one.namespace in domains]
+            self._scanners[domains] = LineScanner(
+                own, require_time=True, earliest_us=earliest, latest_us=latest, simple_names=False
             )
-        return self._scanner.scan(batch.column(0))
+        return self._scanners[domains].scan(batch.column(0))
 
     def _groups(self, scanned: Scanned, schema: pa.Schema) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
         """For each type: its events, and the hits among them."""
@@ -245,7 +281,8 @@ class FileWorker(LineWorker):
                 yield from self._records(path, schema)
 
     def _records(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for some in batched(read_events(path, self._lookup, require_time=True), _LINES_AT_ONCE):
+        types = self.types(self.owners.domains(path))
+        for some in batched(read_events(path, types, require_time=True), _LINES_AT_ONCE):
             rows = _Rows(self.work.types, schema)
             for record in some:
                 self.take_record(record, rows)
