@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from comity.engine.patterns import Notification, PatternRun
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, encode
+from comity.event.jsonlines import Rejected, encode, fitting
 from comity.event.validate import Fault
 from comity.federation.model import OPERAND
 from comity.match.typed import TypedMatcher
@@ -21,8 +21,9 @@ def run(
 ) -> Iterator[Notification | Rejected]:
     """What the plan delivers for these events, and what it rejects, in the order of the events.
 
-    An event reaches a profile once, however many ways lead there and however often it comes. `on_candidate` is told
-    each event that an operand of a composite profile takes.
+    An event that does not fit its type, or has no time, is rejected, wherever it comes from. An event reaches a profile
+    once, however many ways lead there and however often it comes. `on_candidate` is told each event that an operand of
+    a composite profile takes.
     """
     ways = ways_of(plan)
     matchers = {
@@ -32,7 +33,9 @@ def run(
     }
     delivered: set[tuple[str, ...]] = set()
     patterns = PatternRun(plan)
-    for event in events:
+    types = {one.qualified_name: one for one in (*plan.types, *plan.abstract_types)}.get
+    for given in events:
+        event = given if isinstance(given, Rejected) else fitting(given, types, require_time=True)
         if isinstance(event, Rejected):
             yield event
             continue

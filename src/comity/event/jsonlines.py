@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO
 
 import msgspec
@@ -24,7 +24,7 @@ from comity.event.owners import OwnTypes, unknown_type
 from comity.event.taxonomy import Taxonomy
 from comity.event.times import format_duration, format_timestamp, parse_timestamp
 from comity.event.types import MODES, EventType
-from comity.event.validate import Fault, check_open, conform, fault, is_text
+from comity.event.validate import Checked, Fault, check_open, conform, fault, is_text, shorten
 from comity.limits import limits
 
 TypeLookup = Callable[[str], EventType | None]
@@ -81,6 +81,41 @@ def decode(
     if event is not None and not faults:
         return event
     return rejected(line, faults, line_number, source_file)
+
+
+def fitting(event: Event, types: Taxonomy | TypeLookup, *, require_time: bool = False) -> Event | Rejected:
+    """An event that somebody made, with typed values, or why it is none: the same reasons that `decode` has.
+
+    One whose attributes were checked against its type before is taken at its word.
+
+    >>> fire = EventType("Fire", "house", own={"heat": AttributeType(Kind.FLOAT)})
+    >>> fitting(Event("1", "/a", "house.Fire", data={"heat": 40}), {"house.Fire": fire}.get).data
+    {'heat': 40.0}
+    >>> fitting(Event("1", "/a", "house.Fire", data={"heat": "hot"}), {"house.Fire": fire}.get).faults[0].code
+    'wrong-kind'
+    """
+    lookup = types.find if isinstance(types, Taxonomy) else types
+    data, time = event.data, event.time
+    is_marked = type(data) is Checked and data.type is not None and data.type is lookup(event.type)
+    if is_marked and time is not None and time.tzinfo is UTC:
+        return event
+    faults: list[Fault] = []
+    found = _event(_members(event), lookup, require_time, faults)
+    return found if found is not None else rejected(_shown(event), faults, None, None)
+
+
+def _members(event: Event) -> dict[str, Any]:
+    """The event as a record of CloudEvents, with its values as they are."""
+    names = ("id", "source", "type", "time", "data", "subject", "sequence", "mode")
+    return {**{name: getattr(event, name) for name in names}, "typeversion": event.version}
+
+
+def _shown(event: Event) -> bytes:
+    """The text of an event that may hold anything."""
+    try:
+        return json.dumps(_members(event), default=str, skipkeys=True, ensure_ascii=False).encode(errors="replace")
+    except (TypeError, ValueError, RecursionError):
+        return shorten(event.data).encode(errors="replace")
 
 
 def encode(event: Event) -> bytes:
@@ -223,7 +258,7 @@ def _data(record: dict[str, Any], declared: EventType | None, faults: list[Fault
         return {}
     if data is None:
         data = {}
-    if type(data) is not dict:
+    if not isinstance(data, dict):
         faults.append(fault("data", data, "must be an object", "wrong-kind"))
         return {}
     if declared is None:
@@ -239,11 +274,21 @@ def _time(value: Any, required: bool, faults: list[Fault]) -> datetime | None:
         if required:
             faults.append(Fault("event.time", "null", "is missing", "missing"))
         return None
-    time = parse_timestamp(value) if type(value) is str else None
+    time = parse_timestamp(value) if type(value) is str else _moment(value)
     if time is None:
         reason = "is not an RFC 3339 timestamp with an offset, such as 2024-05-01T12:00:00Z"
         faults.append(fault("event.time", value, reason, "bad-timestamp"))
     return time
+
+
+def _moment(value: Any) -> datetime | None:
+    """A time that needs no reading; one without an offset is none."""
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        return None
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        return None
 
 
 def _sequence(value: Any, faults: list[Fault]) -> int | None:
@@ -264,7 +309,7 @@ def _mode(value: Any, faults: list[Fault]) -> str | None:
 def _json(value: Value) -> Any:
     """The value in terms of JSON; bytes are left to the encoder, which writes base64."""
     kind = type(value)
-    if kind is dict:
+    if kind is dict or kind is Checked:
         return {name: _json(item) for name, item in value.items() if item is not None}
     if kind is list:
         return [_json(item) for item in value]

@@ -44,6 +44,24 @@ class Fault:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
+class Checked(dict[str, Value]):
+    """The attributes of an event that were found to fit a type, so that nobody need look at them again.
+
+    It is a plain dict to everybody else, and equal to one.
+    """
+
+    __slots__ = ("type",)
+
+    type: EventType | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.type = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)  # what comes from elsewhere is checked again
+
+
 class _UnfitError(Exception):
     """A value that is refused."""
 
@@ -64,7 +82,11 @@ def conform(data: Mapping[str, Any], type: EventType) -> tuple[dict[str, Value],
     ({'heat': 40.0}, [('room', 'missing')])
     """
     faults: list[Fault] = []
-    return _attributes(data, type.attributes, "", faults), faults
+    values = Checked()
+    _attributes(data, type.attributes, "", faults, values)
+    if not faults:
+        values.type = type
+    return values, faults
 
 
 def check_open(value: Any, path: str, faults: list[Fault]) -> None:
@@ -115,9 +137,12 @@ _repr = _shortener()
 
 
 def _attributes(
-    data: Mapping[str, Any], attributes: Mapping[str, AttributeType], prefix: str, faults: list[Fault]
+    data: Mapping[str, Any],
+    attributes: Mapping[str, AttributeType],
+    prefix: str,
+    faults: list[Fault],
+    values: dict[str, Value],
 ) -> dict[str, Value]:
-    values: dict[str, Value] = {}
     for name, attribute in attributes.items():
         value = data.get(name)
         if value is None:
@@ -141,7 +166,7 @@ def _convert(value: Any, attribute: AttributeType, path: str, faults: list[Fault
             faults.append(fault(path, value, unfit.reason, unfit.code))
             return None
     if kind is Kind.STRUCT and isinstance(value, Mapping):
-        return _attributes(value, attribute.attributes, path + ".", faults)
+        return _attributes(value, attribute.attributes, path + ".", faults, {})
     if kind is Kind.LIST and isinstance(value, list | tuple) and attribute.element is not None:
         element = attribute.element
         return [_convert(item, element, f"{path}[{index}]", faults) for index, item in enumerate(value)]
