@@ -82,7 +82,8 @@ def backtest(
     --where). A composite one needs --engine local. TIME is 2026-01-31 or 2026-01-31T12:00:00Z. With --out the
     notifications are kept as `run` keeps them, and `run --stream` on the same folder does not send them again.
     """
-    from comity.connect.folder import prepare_folder
+    from comity.connect.claim import claimed_folder
+    from comity.event.files import event_files
     from comity.plan import compile_plan
     from comity.plan.backtest import Tally, backtest_plan, read_bucket
     from comity.plan.period import read_period
@@ -94,10 +95,9 @@ def backtest(
     if plan.patterns and engine is Engine.SPARK:
         hint = "let this process do it, with --engine local"
         raise Misuse(f"{profile!r} is a composite profile", code="composite-profile", hint=hint)
-    if out is not None:
-        prepare_folder(out, overwrite=overwrite)
     tally = Tally(plan, profile, length_s, period.until)
-    with _working_folder(out) as folder:
+    event_files(events)  # refuses what is not there, before the folder is touched
+    with claimed_folder(out, overwrite=overwrite) if out else nullcontext(), _working_folder(out) as folder:
         if engine is Engine.LOCAL:
             with _working(f"reading {events}", format):
                 summary = _run_here(found, plan, events, period, folder)

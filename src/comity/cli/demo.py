@@ -43,7 +43,7 @@ def demo(
     Houses and services send events in their own terms, police, fire station and neighbours receive in their own what
     they asked for, and a stream on Spark is between them. At the end it shows what runs where for one profile.
     """
-    from comity.connect.folder import prepare_folder
+    from comity.connect.claim import claimed_folder
     from comity.federation import load
     from comity.plan import compile_plan
 
@@ -52,18 +52,18 @@ def demo(
     plan = compile_plan(federation)
     results = out or Path(tempfile.mkdtemp(prefix="comity-demo-"))
     try:
-        prepare_folder(results, overwrite=True)
-        shown = console()
-        shown.print("The Active City\n", style="bold")
-        _tell_what_was_asked(shown, federation)
-        started = time.monotonic()
-        story = _Story(shown, federation, plan, example, results)
-        where = story.in_process() if engine is Engine.LOCAL else story.on_spark(context.ensure_object(Session))
-        _tell_rejected(shown, results)
-        _tell_explained(shown, plan, federation)
-        shown.print(f"\nThis ran on {where} in {time.monotonic() - started:.1f} s.", style="dim")
-        next_step = f"Results: {out}" if out else "What now?  comity examples two_houses,  comity run --help"
-        shown.print(next_step, style="dim")
+        with claimed_folder(results, overwrite=True):
+            shown = console()
+            shown.print("The Active City\n", style="bold")
+            _tell_what_was_asked(shown, federation)
+            started = time.monotonic()
+            story = _Story(shown, federation, plan, example, results)
+            where = story.in_process() if engine is Engine.LOCAL else story.on_spark(context.ensure_object(Session))
+            _tell_rejected(shown, results)
+            _tell_explained(shown, plan, federation)
+            shown.print(f"\nThis ran on {where} in {time.monotonic() - started:.1f} s.", style="dim")
+            next_step = f"Results: {out}" if out else "What now?  comity examples two_houses,  comity run --help"
+            shown.print(next_step, style="dim")
     finally:
         if out is None:
             shutil.rmtree(results, ignore_errors=True)

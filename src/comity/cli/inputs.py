@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.cli.output import console
+from comity.connect.claim import KEPT_INPUT
 from comity.errors import Misuse, Place
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def event_sources(federation: Federation, folder: Path, events: list[str] | None
     return EventSources(paths, live, domains)
 
 
-def stored_files(sources: EventSources, out: Path) -> StoredFiles:
-    """The files for a run over stored events; standard input is one of them, once it is kept in `out`."""
+def stored_files(sources: EventSources) -> StoredFiles:
+    """The files for a run over stored events; standard input becomes one of them when it is kept."""
     from comity.event.files import event_files
     from comity.event.owners import ANYBODY, Owners
 
@@ -82,18 +83,29 @@ def stored_files(sources: EventSources, out: Path) -> StoredFiles:
     if not_stored:
         console(stderr=True).print(f"left out, since they are read by streams only: {not_stored}", style="yellow")
     files = {path: [file.resolve() for file in event_files(path)] for path in sources.paths}
-    kept = {_kept_input(out): spec.domain for spec in sources.live if spec.kind == "stdin"}
-    found = list(dict.fromkeys(str(file) for file in (*chain.from_iterable(files.values()), *kept)))
+    found = list(dict.fromkeys(str(file) for file in chain.from_iterable(files.values())))
     if sources.domains is None:
         return StoredFiles(found, ANYBODY)
-    owned = [(file, domain) for path, domain in sources.domains for file in files[path]]
-    return StoredFiles(found, Owners.of([*owned, *kept.items()]))
+    return StoredFiles(found, Owners.of([(file, domain) for path, domain in sources.domains for file in files[path]]))
 
 
-def _kept_input(out: Path) -> Path:
-    """Standard input as a file, so that every worker can read its part of it."""
-    kept = out / LANDING / "stdin.jsonl"
+def with_input(files: StoredFiles, sources: EventSources, out: Path) -> StoredFiles:
+    """The files, and one more if standard input is read: it is kept in `out`, where every worker can read its part."""
+    from comity.event.owners import Owners
+
+    domains = [spec.domain for spec in sources.live if spec.kind == "stdin"]
+    if not domains:
+        return files
+    kept = _kept_input(out)
+    if files.owners.by_path is None:
+        return StoredFiles([*files.paths, kept], files.owners)
+    owned = [(path, domain) for path, own in files.owners.by_path.items() for domain in own]
+    return StoredFiles([*files.paths, kept], Owners.of([*owned, *((kept, domain) for domain in domains)]))
+
+
+def _kept_input(out: Path) -> str:
+    kept = out / LANDING / KEPT_INPUT
     kept.parent.mkdir(parents=True, exist_ok=True)
     with kept.open("wb") as stream:
         shutil.copyfileobj(sys.stdin.buffer, stream)
-    return kept.resolve()
+    return str(kept.resolve())

@@ -17,6 +17,7 @@ import typer
 from comity.cli.failure import FAILED, INTERRUPTED
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
+from comity.connect.claim import RUN_FILE, shared_for_replay
 from comity.errors import Misuse, Place
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from comity.connect.specs import SinkSpec
 
 EXAMPLE = "Example:  comity replay results --federation examples/two_houses --dry-run"
-RUN_FILE = ".run.json"
-"""Where a run remembers in its results folder which federation it ran."""
-
 _NAP_S = 0.1
 _LOCK_WAIT_S = 10.0
 
@@ -58,7 +56,8 @@ def replay(
         _show_waiting(wanted, format)
         return
     specs = _specs(out, wanted, federation, to)
-    results, interrupted = _replay_all(out, specs)
+    with shared_for_replay(out):
+        results, interrupted = _replay_all(out, specs)
     _show_results(results, format)
     if interrupted:
         raise typer.Exit(INTERRUPTED)

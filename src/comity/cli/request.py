@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from comity.cli.session import Format, Session
+from comity.connect.claim import RUN_FILE
 from comity.logs import log
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class RunRequest:
 
     def remember(self) -> None:
         """Note in the results folder which federation has the sinks, for `comity replay`."""
-        (self.out / ".run.json").write_text(json.dumps({"federation": str(self.folder.resolve())}) + "\n")
+        (self.out / RUN_FILE).write_text(json.dumps({"federation": str(self.folder.resolve())}) + "\n")
 
     @contextmanager
     def sending(self) -> Iterator[Outbox | None]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comity.cli.inputs import StoredFiles, event_sources, stored_files
+from comity.cli.inputs import StoredFiles, event_sources, stored_files, with_input
 from comity.cli.logs import LogFormat, LogFormatOption, LogOption, logging_to
 from comity.cli.metrics import LOOPBACK, MetricsFileOption, MetricsHostOption, MetricsOutput, MetricsPortOption
 from comity.cli.output import console, write_json
@@ -18,13 +18,15 @@ from comity.cli.request import RunRequest, log_summary, sent
 from comity.cli.session import Format, FormatOption, Session
 from comity.cli.spark import SparkConfigOption, read_spark_config, spark_progress, start_spark
 from comity.cli.stream import StreamPace, run_stream
-from comity.connect.folder import Results, prepare_folder
+from comity.connect.claim import claimed_folder
+from comity.connect.folder import Results
 from comity.errors import Misuse
 from comity.logs import log
 
 if TYPE_CHECKING:
     from comity.federation import Federation
     from comity.plan import Plan, Summary
+    from comity.plan.period import Period
 
 EXAMPLE = "Example:  comity run examples/two_houses --events examples/two_houses/events --out results"
 
@@ -89,6 +91,7 @@ def run(
     run on the same folder delivered, and takes up changes of the federation's files.
     """
     from comity.federation import load
+    from comity.plan.period import read_period
 
     found = load(federation)
     session = context.ensure_object(Session)
@@ -110,14 +113,9 @@ def run(
     ):
         if stream:
             _check_stream(engine, since, until)
-            if overwrite or not request.out.is_dir():
-                prepare_folder(request.out, overwrite=overwrite)
-            request.remember()
-            run_stream(request, StreamPace(trigger, until_empty, files_per_batch), measured)
+            run_stream(request, StreamPace(trigger, until_empty, files_per_batch), measured, overwrite=overwrite)
         else:
-            prepare_folder(request.out, overwrite=overwrite)
-            request.remember()
-            _run_stored(request, engine, since, until, measured)
+            _run_stored(request, engine, read_period(since, until), measured, overwrite=overwrite)
 
 
 def _check_stream(engine: Engine, since: str | None, until: str | None) -> None:
@@ -129,22 +127,25 @@ def _check_stream(engine: Engine, since: str | None, until: str | None) -> None:
 
 
 def _run_stored(
-    request: RunRequest, engine: Engine, since: str | None, until: str | None, measured: MetricsOutput
+    request: RunRequest, engine: Engine, period: Period, measured: MetricsOutput, *, overwrite: bool
 ) -> None:
+    """Run over stored events. What can be refused is refused before the folder for results is touched."""
     from comity.plan import compile_plan
-    from comity.plan.period import during, read_period
+    from comity.plan.period import during
 
     federation, out = request.federation, request.out
-    plan = during(compile_plan(federation), read_period(since, until))
-    files = stored_files(request.sources, out)
-    counted = {"files": len(files.paths), "profiles": len(plan.profiles)}
-    log("run started", federation=federation.name, engine=engine.value, **counted)
-    started = time.monotonic()
-    if engine is Engine.SPARK:
-        summary = _on_spark(plan, files, request)
-    else:
-        summary = _in_process(federation, plan, files, out, request.results)
-    with request.sending() as outbox:
+    plan = during(compile_plan(federation), period)
+    files = stored_files(request.sources)
+    with request.sending() as outbox, claimed_folder(out, overwrite=overwrite):
+        files = with_input(files, request.sources, out)
+        counted = {"files": len(files.paths), "profiles": len(plan.profiles)}
+        log("run started", federation=federation.name, engine=engine.value, **counted)
+        started = time.monotonic()
+        if engine is Engine.SPARK:
+            summary = _on_spark(plan, files, request)
+        else:
+            summary = _in_process(federation, plan, files, out, request.results)
+        request.remember()
         summary = sent(outbox, summary)
     seconds = time.monotonic() - started
     log_summary("run done", summary, seconds=round(seconds, 3))

@@ -17,6 +17,7 @@ from comity.cli.progress import StreamLine
 from comity.cli.request import RunRequest, log_summary, sent
 from comity.cli.session import Format
 from comity.cli.spark import start_spark, wait_for
+from comity.connect.claim import claimed_folder
 from comity.errors import ComityError
 from comity.event.formats import SUFFIXES
 from comity.logs import log
@@ -98,9 +99,10 @@ class StreamFigures:
 _MOST_SHOWN = 20
 
 
-def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -> None:
+def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *, overwrite: bool = False) -> None:
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     from comity.federation.watch import WatchedFederation
+    from comity.pipeline.batches import check_folders
     from comity.pipeline.stream import StreamRun
 
     def report_fault(error: ComityError) -> None:
@@ -109,8 +111,13 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -
 
     watched = WatchedFederation(request.folder, report_fault)
     watched.current()
+    folders = [path.resolve() for path in request.sources.paths]
+    check_folders(folders)
     with ExitStack() as stack:
         outbox = stack.enter_context(request.sending())
+        stack.enter_context(claimed_folder(request.out, overwrite=overwrite, goes_on=True))
+        if outbox is not None:
+            stack.callback(outbox.finish)  # before others may have the folder
         landed = stack.enter_context(_landing(request))
         spark = start_spark(request.session, request.master, config=request.spark_config)
         figures = StreamFigures(request, stack.enter_context(StreamLine("stream", format=request.format)))
@@ -132,12 +139,13 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput) -
             _wait_for_ends(landed)
         query = stream.start(
             spark,
-            [path.resolve() for path in request.sources.paths],
+            folders,
             landed=[one.folder for one in landed],
             trigger_s=pace.trigger_s,
             until_empty=pace.until_empty,
             files_per_batch=pace.files_per_batch,
         )
+        request.remember()
         log("stream started", federation=request.federation.name, sources=len(request.sources.paths) + len(landed))
 
         def stop_sending() -> None:

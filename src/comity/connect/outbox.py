@@ -130,6 +130,12 @@ class Outbox:
         """Make `send` end soon, from any thread; what was not settled is sent by the next outbox on this folder."""
         self._stopping.set()
 
+    def finish(self) -> None:
+        """Stop, and wait for what is being sent."""
+        self.stop()
+        with self._sending:
+            pass
+
     def close(self) -> None:
         """Stop, wait for what is being sent, and let go of all sinks."""
         self.stop()

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from comity.connect.claim import locked_folder
 from comity.connect.folder import REJECTED, Results
 from comity.connect.notification import notification_line
 from comity.connect.staged import staged_results
@@ -25,7 +26,7 @@ def run_into_folder(
     matched: set[tuple[str, str]] = set()
     composite = {planned.bound.name for planned in plan.patterns}
     counted = _Counted(events)
-    with staged_results(out, [*plan.subscribers, REJECTED], results) as staged:
+    with locked_folder(out), staged_results(out, [*plan.subscribers, REJECTED], results) as staged:
         for outcome in run(plan, counted, on_candidate=lambda event: matched.add(event.identity)):
             if isinstance(outcome, Notification):
                 delivered[outcome.profile] += 1

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import reduce
 from logging import WARNING
 from pathlib import Path
-from typing import BinaryIO
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from comity.connect.folder import lock_folder
+from comity.connect.claim import FolderLock, lock_folder
 from comity.errors import Misuse, Place
 from comity.event.formats import SUFFIXES, unknown_files
 from comity.limits import Limits, limited, limits
@@ -38,7 +37,7 @@ class FileBatches:
     """The last batch of which there are results; asked when the folder is ours."""
     on_unknown: Callable[[list[Path]], None] = lambda files: None
     """Told once of files in the folders that nobody reads, since their names say nothing that is known."""
-    _lock: BinaryIO | None = field(default=None, init=False)
+    _lock: FolderLock | None = field(default=None, init=False)
     _bounds: Limits = field(default_factory=limits, init=False)
     _folders: tuple[Path, ...] = field(default=(), init=False)
     _told: set[Path] = field(default_factory=set, init=False)
@@ -58,9 +57,7 @@ class FileBatches:
 
         Files in `landed` folders are ours: they are removed when they are done with.
         """
-        for folder in folders:
-            if not folder.is_dir():
-                raise Misuse("a stream is read from a folder", code="not-a-folder", place=Place(str(folder)))
+        check_folders(folders)
         self._check_folder()
         self._folders = tuple(folders)
         self.look_around()
@@ -101,6 +98,13 @@ class FileBatches:
         files = [plain_path(row["path"]) for row in paths.collect()]
         with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
             self.take(paths.sparkSession, [file for file in files if file is not None], number)
+
+
+def check_folders(folders: Iterable[Path]) -> None:
+    """Raise `Misuse` for what a stream cannot be read from."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise Misuse("a stream is read from a folder", code="not-a-folder", place=Place(str(folder)))
 
 
 def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **options: str) -> DataFrame:

@@ -16,6 +16,7 @@ from pyspark.core.broadcast import Broadcast
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from comity.connect.claim import locked_folder
 from comity.connect.folder import REJECTED, STAGING, Results, publish
 from comity.connect.staged import StagedResults
 from comity.event.owners import ANYBODY, Domains, Owners
@@ -49,6 +50,19 @@ def run_on_spark(
 
     Of files that are sources of domains, `owners` says of which.
     """
+    with locked_folder(out):
+        return _run(plan, events, out, spark, now, results, owners)
+
+
+def _run(
+    plan: Plan,
+    events: Sequence[str],
+    out: Path,
+    spark: SparkSession,
+    now: datetime | None,
+    results: Results,
+    owners: Owners,
+) -> Summary:
     started = time.monotonic()
     window = Window.around(now or datetime.now(UTC))
     prepared = PreparedPlan(plan, spark)

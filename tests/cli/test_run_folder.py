@@ -1,0 +1,79 @@
+"""`comity run` and its folder: what a refused, a failed and an interrupted run leave, and who may write."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from comity.connect.claim import locked_folder, shared_for_replay
+
+CITY = Path(__file__).parents[2] / "examples" / "two_houses"
+RUN = ("run", CITY, "--events", CITY / "events", "--engine", "local")
+
+
+def everything(folder):
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--events", "no/such/file.jsonl", "--engine", "local"), "no-such-file"),
+        (("--events", CITY / "events", "--engine", "local", "--from", "yesterday"), "bad-time"),
+        (("--events", CITY / "events" / "house_a.jsonl", "--stream"), "not-a-folder"),
+        (("--events", CITY / "events", "--stream", "--engine", "local"), "no-local-stream"),
+    ],
+)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_refused_run_leaves_nothing_and_the_corrected_one_runs(comity, tmp_path, options, code, overwrite):
+    out = tmp_path / "a" / "out"
+    if overwrite:
+        assert comity(*RUN, "--out", out).code == 0
+    before = everything(tmp_path)
+    refused = comity("run", CITY, *options, "--out", out, *(["--overwrite"] if overwrite else []))
+    assert (refused.code, code in refused.err) == (2, True), refused.err
+    assert everything(tmp_path) == before
+    assert (tmp_path / "a").exists() is overwrite
+    assert comity(*RUN, "--out", out, *(["--overwrite"] if overwrite else [])).code == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_interrupted_before_its_results_can_be_made_again(start, tmp_path, how):
+    command = ("run", CITY, "--events", "-", "--engine", "local", "--out", "out")
+    running = start(*map(str, command), stdin=-1)
+    kept = tmp_path / "out" / ".landing" / "stdin.jsonl"
+    while not kept.exists():
+        assert running.poll() is None, running.communicate()
+    running.send_signal(how)
+    running.communicate()
+    assert (tmp_path / "out").exists() is (how is signal.SIGKILL)
+    again = start(*map(str, command), stdin=-1)
+    _, errors = again.communicate((CITY / "events" / "house_a.jsonl").read_bytes())
+    assert again.returncode == 0, errors
+    assert list((tmp_path / "out" / "fire_station").glob("part-*"))
+
+
+@pytest.mark.parametrize("options", [(), ("--overwrite",)])
+def test_a_folder_on_which_a_stream_works_is_left_alone(comity, tmp_path, options):
+    out = tmp_path / "out"
+    assert comity(*RUN, "--out", out).code == 0
+    before = everything(out)
+    with locked_folder(out):
+        for command in (RUN, (*RUN[:4], "--stream"), ("backtest", *RUN[1:], "--profile", "main_street")):
+            refused = comity(*command, "--out", out, *(options if "--stream" not in command else ("--overwrite",)))
+            assert (refused.code, "folder-in-use" in refused.err) == (2, True), refused.err
+        refused = comity("demo", "--engine", "local", "--out", out)
+        assert (refused.code, "folder-in-use" in refused.err) == (2, True), refused.err
+        assert {name: at for name, at in everything(out).items() if name != ".lock"} == before
+
+
+def test_a_folder_from_which_dead_letters_are_replayed_is_not_overwritten(comity, tmp_path):
+    out = tmp_path / "out"
+    assert comity(*RUN, "--out", out).code == 0
+    with shared_for_replay(out):
+        refused = comity(*RUN, "--out", out, "--overwrite")
+    assert (refused.code, "comity replay is working" in refused.err) == (2, True)
+    assert json.loads((out / ".run.json").read_text())["federation"] == str(CITY)
