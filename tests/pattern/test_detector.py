@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from comity.event.event import Event
 from comity.pattern.bound import BoundPattern
 from comity.pattern.detector import Detector
-from comity.pattern.occurrence import Report, microseconds
+from comity.pattern.occurrence import microseconds
 from comity.pattern.reference import reports
+from comity.pattern.report import Report
 from comity.testing.patterns import SECOND, START, bound_patterns, traces
 
 BEGIN = microseconds(START)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from comity.event.event import Event
 from comity.pattern.composite import Composite
 from comity.pattern.detector import Detector
-from comity.pattern.occurrence import Report
 from comity.pattern.parameters import Consume
+from comity.pattern.report import Report
 from comity.pattern.tree import Absent, Both, Either, Operand, Pattern, Sequence, Together
 from comity.testing.patterns import SECOND, composites, patterns, traces
 

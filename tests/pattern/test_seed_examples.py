@@ -20,8 +20,8 @@ from comity.event.event import Event
 from comity.event.jsonlines import encode
 from comity.pattern.bound import BoundPattern
 from comity.pattern.detector import Detector
-from comity.pattern.occurrence import Report
 from comity.pattern.reference import reports
+from comity.pattern.report import Report
 from comity.pattern.text.rdl import parse_rdl
 
 Detect = Callable[..., list[dict[str, object]]]

@@ -18,7 +18,7 @@ import pyarrow as pa
 from comity.errors import Misuse
 from comity.pattern.bound import BoundPattern
 from comity.pattern.horizon import horizons, is_bounded
-from comity.pattern.occurrence import Happening
+from comity.pattern.report import Happening
 from comity.pattern.rows import REPORTS, STATE, Decode
 from comity.pattern.sharing import Sharing
 from comity.pattern.tree import unlimited_operands

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import msgspec
-
 from comity.errors import Misuse, Place
 from comity.event.kinds import Kind
 from comity.expression.bind import bind_filter
@@ -21,8 +19,7 @@ from comity.expression.evaluate import holds
 from comity.expression.render import render
 from comity.expression.scope import Scope
 from comity.expression.tree import TRUE, And, Attribute, Expression, IsType, attributes, conjunction, substitute
-from comity.pattern.correlation import Key, canonical, correlation_key
-from comity.pattern.occurrence import LAST_TIE, Bindings, Happening, Seen
+from comity.pattern.correlation import Key, correlation_key
 from comity.pattern.parameters import Parameters
 from comity.pattern.scope import OperandScope, scope_of, with_operands
 from comity.pattern.tree import (
@@ -51,10 +48,6 @@ class Join:
     def test(self) -> Test:
         return compile_filter(self.condition)
 
-    def holds(self, bound: Mapping[str, Seen]) -> bool:
-        """Whether it holds; where not all its operands are bound, it says nothing."""
-        return not self.operands <= bound.keys() or self.test(Bindings(bound))
-
 
 _Joins = dict[Pattern, list[Join]]
 
@@ -79,7 +72,7 @@ class BoundPattern:
     text: str = field(default="", compare=False)
 
     @cached_property
-    def order(self) -> tuple[str, ...]:
+    def choice_order(self) -> tuple[str, ...]:
         """The operands in the order in which they choose."""
         return choice_order(self.pattern)
 
@@ -87,11 +80,6 @@ class BoundPattern:
     def tests(self) -> dict[str, Test]:
         """By operand: whether an event is a candidate, but for the correlation key."""
         return {name: compile_filter(condition) for name, condition in self.filters.items()}
-
-    @property
-    def end_tie(self) -> int:
-        """The tie-break of the end of an absence."""
-        return LAST_TIE if self.parameters.ties else 0
 
     @cached_property
     def compared(self) -> dict[str, frozenset[tuple[str, ...]]]:
@@ -141,10 +129,6 @@ class BoundPattern:
         rest = replace(self.parameters, own_duplicates={})
         text = repr((self.pattern, filters, joins, self.key.parts if self.key else None, own, rest, self.never))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-    def text_of(self, operand: str, event: Happening) -> bytes:
-        """What the profile compares of an event with others, as JSON."""
-        return msgspec.json.encode([canonical(event.get(path)) for path in sorted(self.compared[operand])])
 
 
 def bind_pattern(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from comity.pattern.occurrence import Happening, Occurrence, Report, Seen
+from comity.pattern.occurrence import Occurrence, Seen
 from comity.pattern.parameters import Parameters
+from comity.pattern.report import Happening, Report
 
 Chosen = Mapping[str, Seen | tuple[Seen, ...]]
 
@@ -25,7 +26,10 @@ def choose(found: Sequence[Occurrence], order: Sequence[str], parameters: Parame
 
 
 def collected(found: Iterable[Occurrence], parameters: Parameters) -> list[tuple[Occurrence, Chosen]]:
-    """The occurrences, those that differ only in collected operands put together."""
+    """The occurrences, those that differ only in collected operands put together.
+
+    Where nothing is collected, occurrences of the same events can still be different ones: of different silences.
+    """
     groups: dict[tuple[object, ...], list[Occurrence]] = {}
     for one in found:
         plain = tuple((name, seen.order) for name, seen in sorted(one.bound.items()) if not _collects(name, parameters))

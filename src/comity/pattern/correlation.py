@@ -11,7 +11,7 @@ import msgspec
 
 from comity.event.kinds import Point, Value
 from comity.expression.tree import Attribute, Compare, Expression
-from comity.pattern.occurrence import Happening
+from comity.pattern.report import Happening
 
 Path = tuple[str, ...]
 

@@ -9,7 +9,8 @@ from typing import Any
 from comity.event.event import Event
 from comity.pattern.bound import BoundPattern
 from comity.pattern.machine import Machine, TraceState
-from comity.pattern.occurrence import Report, Seen
+from comity.pattern.occurrence import Seen
+from comity.pattern.report import Report
 
 TraceKey = tuple[int, Any]
 """The number of a pattern, and the correlation key."""

@@ -76,7 +76,7 @@ class PatternExplanation:
                 {"condition": one.condition, "how": one.how, "part": one.part, "tested": one.where()}
                 for one in conditions(bound)
             ],
-            "choice": {name: str(parameters.of(name)) for name in bound.order},
+            "choice": {name: str(parameters.of(name)) for name in bound.choice_order},
             "consume": str(parameters.consume),
             "limit": parameters.limit,
             "ties": render_path(parameters.ties) if parameters.ties else None,
@@ -225,7 +225,7 @@ def _condition_nodes(bound: BoundPattern) -> Iterator[Node]:
 
 def _choice_node(bound: BoundPattern) -> Node:
     parameters = bound.parameters
-    lines: list[Node] = [(f"{name}: {parameters.of(name)} of its duplicates", []) for name in bound.order]
+    lines: list[Node] = [(f"{name}: {parameters.of(name)} of its duplicates", []) for name in bound.choice_order]
     if parameters.ties is not None:
         lines.append((f"events of one time are ordered by {render_path(parameters.ties)}", []))
     lines.append((_CONSUMED[parameters.consume], []))

@@ -48,7 +48,7 @@ def as_flat(bound: BoundPattern) -> FlatPattern | None:
         gaps=tuple(tuple(names[name] for name in gap) for gap in gaps),
         within_us=-1 if within is None else within,
         duplicates=tuple(_mode(bound.parameters.of(name)) for name in steps),
-        choice_order=tuple(steps.index(name) for name in bound.order),
+        choice_order=tuple(steps.index(name) for name in bound.choice_order),
         consume=bound.parameters.consume.value,
         limit=-1 if limit is None else limit,
         has_ties=bound.parameters.ties is not None,

@@ -11,12 +11,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
 
+import msgspec
+
 from comity.pattern.bound import BoundPattern
 from comity.pattern.choice import choose, reports_of
 from comity.pattern.closing import Cause, Timers, absences
+from comity.pattern.correlation import canonical
 from comity.pattern.horizon import Horizon, horizons
-from comity.pattern.occurrence import Occurrence, Point, Report, Seen
+from comity.pattern.occurrence import Occurrence, Point, Seen, end_tie
 from comity.pattern.parameters import Consume
+from comity.pattern.report import Happening, Report
 from comity.pattern.search import EARLIEST, Candidates, Search
 from comity.pattern.tree import Selection, Sequence, Silence, bound_operands, unlimited_operands, walk
 
@@ -145,8 +149,8 @@ class TraceState:
         return [(operand, seen) for (operand, _, _), seen in found.items()]
 
     def _is_before(self, operand: str, one: Seen, other: Seen) -> bool:
-        text = self.machine.bound.text_of
-        return text(operand, one.event) < text(operand, other.event)
+        bound = self.machine.bound
+        return compared_text(bound, operand, one.event) < compared_text(bound, operand, other.event)
 
     def _look(self, now: Point, happened: set[Cause]) -> Iterator[Report]:
         """What closes now by what happened: operands that got events, and absences that are due."""
@@ -180,7 +184,7 @@ class TraceState:
         if isinstance(absence, Silence) and self.last is not None and since > self.last:
             return
         assert absence.within is not None, "an absence has a time frame"
-        point = (since + absence.within, self.machine.bound.end_tie)
+        point = (since + absence.within, end_tie(self.machine.bound.parameters))
         heappush(self.due, (point, self.machine.absences.index(absence)))
 
     def _is_silent(self, silence: Silence, now: Point) -> bool:
@@ -193,7 +197,7 @@ class TraceState:
         bound, parameters = self.machine.bound, self.machine.bound.parameters
         reported: dict[str, Report] = {}
         while True:
-            chosen = choose(self._search(now).closing(), bound.order, parameters)
+            chosen = choose(self._search(now).closing(), bound.choice_order, parameters)
             for report in reports_of(chosen, bound.name, parameters):
                 reported.setdefault(report.id, report)
             if not self._consume(chosen) or parameters.consume is not Consume.REAPPLY:
@@ -231,3 +235,8 @@ class TraceState:
         ends = [one.end[0] for one in self._search((now, 0)).find(silence.pattern, EARLIEST, EARLIEST, (by, 0))]
         anchor = max([self.silent_since[silence], *ends])
         self.silent_since[silence] = anchor + max(0, (by - anchor) // silence.within) * silence.within
+
+
+def compared_text(bound: BoundPattern, operand: str, event: Happening) -> bytes:
+    """What the profile compares of an event with others, as JSON: the order of repeats."""
+    return msgspec.json.encode([canonical(event.get(path)) for path in sorted(bound.compared[operand])])

@@ -8,7 +8,7 @@ import msgspec
 
 from comity.event.event import Event
 from comity.event.kinds import Value
-from comity.pattern.occurrence import moment_text
+from comity.pattern.report import moment_text
 from comity.pattern.rows import Found
 
 REPORT_TYPE = "comity.Report"

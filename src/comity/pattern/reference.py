@@ -1,34 +1,42 @@
 """The meaning of patterns over a finite trace: a transcription of items 47 to 60 of docs/semantics.md.
 
-It is slow, and meant to be read and believed. The detector and the runners are tested against it.
+It is slow, and meant to be read and believed. The detectors and the runners are tested against it, so it shares no code
+with them: only the tree, the bound form (as data: conditions are evaluated here by the reference evaluator of
+expressions), and the record of a report. `tests/pattern/test_independence.py` sees to that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
-from itertools import pairwise, product
+from typing import Any
+
+import msgspec
 
 from comity.event.event import Event
+from comity.event.kinds import Point as Place
+from comity.event.kinds import Value
+from comity.expression.evaluate import holds
+from comity.expression.tree import attributes
 from comity.pattern.bound import BoundPattern
-from comity.pattern.choice import choose, reports_of
-from comity.pattern.occurrence import Occurrence, Point, Report, Seen, joined
-from comity.pattern.parameters import Consume
-from comity.pattern.tree import (
-    Both,
-    Either,
-    Operand,
-    Pattern,
-    Selection,
-    Sequence,
-    Silence,
-    Together,
-    unlimited_operands,
+from comity.pattern.parameters import Consume, Duplicates, Parameters
+from comity.pattern.reference_occurrences import (
+    Candidates,
+    Occurrence,
+    Point,
+    Seen,
+    World,
+    end_of_absence,
+    occurrences,
+    see,
 )
+from comity.pattern.report import Report
+from comity.pattern.tree import Both, Either, Operand, Pattern, Selection, Sequence, Silence, Together, operands, walk
 
-Candidates = Mapping[str, tuple[Seen, ...]]
-"""By operand, the events that it can be bound to, in their order."""
+Identity = tuple[int, int, frozenset[tuple[str, str]]]
+"""What tells the reports of one profile apart (item 58): the interval and the identities of the events."""
 
 
 def reports(
@@ -43,48 +51,93 @@ def reports(
 
     `watch` is told of every evaluation, with the correlation key of its trace.
     """
-    seen = (Seen.of(event, bound.parameters.ties) for event in events)
+    seen = (see(event, bound.parameters.ties) for event in events)
     trace = sorted((one for one in seen if until is None or one.time <= until), key=lambda one: one.order)
     if bound.never or (start is None and not trace):
         return []
     begin = trace[0].time if start is None else start
     last = until if until is not None else trace[-1].time if trace else begin
-    found: dict[str, Report] = {}
+    found: list[Report] = []
     for key, candidates in traces(bound, trace).items():
-        for report in _Trace(bound, candidates, begin, last, until, partial(watch, key)).reports():
-            found.setdefault(report.id, report)  # item 58
-    return sorted(found.values(), key=lambda report: (report.end, report.start, report.id))
+        found += _Trace(bound, candidates, begin, last, until, partial(watch, key)).reports()
+    return sorted(_once_each(found), key=lambda report: (report.end, report.start, report.id))
+
+
+def identity(report: Report) -> Identity:
+    """The same for reports of one profile that are one."""
+    return report.start, report.end, frozenset(event.identity for event in report.all_events())
+
+
+def _once_each(found: Iterable[Report]) -> list[Report]:
+    first: dict[Identity, Report] = {}
+    for report in found:
+        if identity(report) not in first:
+            first[identity(report)] = report
+    return list(first.values())
+
+
+# Traces (items 51 and 54)
 
 
 def traces(bound: BoundPattern, trace: Iterable[Seen]) -> dict[object, Candidates]:
     """By the correlation key, the candidates of each operand, in their order and without repeats."""
-    found: dict[object, dict[str, list[Seen]]] = {} if bound.key else {(): {name: [] for name in bound.filters}}
+    names = [operand.name for operand in operands(bound.pattern)]
+    found: dict[object, dict[str, list[Seen]]] = {} if bound.key else {(): {name: [] for name in names}}
     for seen in trace:
-        for name, test in bound.tests.items():
-            key = bound.key.of(name, seen.event) if bound.key else ()
-            if key is not None and test(seen.event):
-                found.setdefault(key, {each: [] for each in bound.filters})[name].append(seen)
+        for name in names:
+            key = key_of(bound, name, seen.event)
+            if key is not None and holds(bound.filters[name], seen.event):
+                found.setdefault(key, {each: [] for each in names})[name].append(seen)
     return {key: {name: without_repeats(own, bound, name) for name, own in each.items()} for key, each in found.items()}
+
+
+def key_of(bound: BoundPattern, operand: str, event: Event) -> tuple[Any, ...] | None:
+    """The correlation key of an event as that operand; None when it has none, and so takes part in nothing."""
+    found: list[Any] = []
+    for part in bound.key.parts if bound.key else ():
+        values = {_equal_when_equal(event.get(path)) for name, paths in part if name == operand for path in paths}
+        if len(values) != 1 or None in values:
+            return None
+        found += values
+    return tuple(found)
+
+
+def _equal_when_equal(value: Value | None) -> Any:
+    """Something that Python compares, hashes and writes as items 12 to 14 say: by itself it takes `True` for 1."""
+    match value:
+        case bool():
+            return ("bool", value)
+        case float() if value.is_integer() and abs(value) <= 2**62:
+            return int(value)
+        case datetime() | timedelta() | bytes():
+            return (type(value).__name__, str(value))
+        case Place():
+            return ("point", value.x, value.y)
+        case list():
+            return ("list", *map(_equal_when_equal, value))
+        case dict():
+            there = {name: _equal_when_equal(item) for name, item in value.items() if item is not None}
+            return ("struct", *((name, there[name]) for name in sorted(there)))
+    return value
 
 
 def without_repeats(candidates: Iterable[Seen], bound: BoundPattern, operand: str) -> tuple[Seen, ...]:
     """The candidates of an operand in their order; of those with one identity and time only the first."""
-    found: dict[tuple[int, tuple[str, str]], Seen] = {}
-    for seen in sorted(candidates, key=lambda one: (one.order, bound.text_of(operand, one.event))):
-        found.setdefault((seen.time, seen.event.identity), seen)
-    return tuple(found.values())
+    found: list[Seen] = []
+    for seen in sorted(candidates, key=lambda one: (one.order, _compared_text(bound, operand, one.event))):
+        if not any((seen.time, seen.event.identity) == (one.time, one.event.identity) for one in found):
+            found.append(seen)
+    return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class World:
-    """What there is at a point of time: what may take part, what occurred, and the bounds of silences."""
+def _compared_text(bound: BoundPattern, operand: str, event: Event) -> bytes:
+    """The attributes that the profile compares with those of others, as JSON."""
+    joins = [join for own in (*bound.joins.values(), *bound.against.values()) for join in own]
+    paths = {path[1:] for join in joins for path in attributes(join.condition) if path[0] == operand}
+    return msgspec.json.encode([_equal_when_equal(event.get(path)) for path in sorted(paths)])
 
-    bound: BoundPattern
-    live: Candidates
-    occurred: Candidates
-    start: int
-    now: Point
-    last: int
+
+# One trace (items 55 to 57)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +146,8 @@ class Round:
 
     world: World
     closing: list[Occurrence]
-    chosen: list[Occurrence]
-    reports: list[Report]
+    made: list[tuple[Report, list[Occurrence]]]
+    """The reports, each with the occurrences that it was made of."""
     live: Candidates
 
 
@@ -134,127 +187,103 @@ class _Trace:
         limit = self.bound.parameters.limit
         if limit is None:
             return own
-        free = unlimited_operands(self.bound.pattern)
+        silences = (part for part in walk(self.bound.pattern) if isinstance(part, Silence))
+        free = {operand.name for silence in silences for operand in operands(silence)}
         return {name: seen if name in free else seen[-limit:] for name, seen in own.items()}
 
     def _close(self, world: World) -> tuple[list[Report], dict[str, tuple[Seen, ...]]]:
         """What is reported now, and what is left (items 55 and 56)."""
-        parameters = self.bound.parameters
-        reported: dict[str, Report] = {}
+        consume = self.bound.parameters.consume
+        reported: list[Report] = []
         live = dict(world.live)
         while True:
             world = replace(world, live=live)
             closing = [one for one in occurrences(self.bound.pattern, world) if one.end == world.now]
-            chosen = choose(closing, self.bound.order, parameters)
-            made = reports_of(chosen, self.bound.name, parameters)
-            for report in made:
-                reported.setdefault(report.id, report)
-            took_part = {seen.order for one in chosen for seen in one.bound.values()}
-            if chosen and parameters.consume is Consume.DELETE:
+            made = _reported(self.bound, _chosen(self.bound, closing))
+            reported += [report for report, _ in made]
+            took_part = {seen.order for _, group in made for one in group for seen in one.bound.values()}
+            if made and consume is Consume.DELETE:
                 live = dict.fromkeys(live, ())
-            elif parameters.consume is Consume.REAPPLY:
+            elif consume is Consume.REAPPLY:
                 live = {name: tuple(one for one in own if one.order not in took_part) for name, own in live.items()}
-            self.watch(Round(world, closing, chosen, made, live))
-            if parameters.consume is not Consume.REAPPLY or not took_part:
-                return list(reported.values()), live
+            self.watch(Round(world, closing, made, live))
+            if consume is not Consume.REAPPLY or not took_part:
+                return _once_each(reported), live
 
 
-def occurrences(pattern: Pattern, world: World) -> list[Occurrence]:
-    """The occurrences of a part that end by now, and fulfil the conditions between its operands."""
-    joins = world.bound.joins.get(pattern, ())
-    return [one for one in _occurrences(pattern, world) if all(join.holds(one.bound) for join in joins)]
-
-
-def _occurrences(pattern: Pattern, world: World) -> Iterator[Occurrence]:
+def choosing(pattern: Pattern) -> list[str]:
+    """The operands that are bound, in the order in which they choose."""
     match pattern:
         case Operand(name):
-            yield from (Occurrence(seen.point, seen.point, {name: seen}) for seen in world.live[name])
-        case Either(parts):
-            for part in parts:
-                yield from occurrences(part, world)
-        case Both(parts, within):
-            for one in _combined(parts, world):
-                if within is None or one.end[0] - one.start[0] <= within:
-                    yield one
-        case Together(parts, tolerance):
-            for chosen in product(*(occurrences(part, world) for part in parts)):
-                ends = [one.end[0] for one in chosen]
-                if max(ends) - min(ends) <= tolerance and _are_disjoint(chosen):
-                    yield joined(chosen)
-        case Sequence():
-            yield from _sequences(pattern, world)
+            return [name]
         case Silence():
-            yield from _silences(pattern, world)
-        case Selection(inner, first, last):
-            found = sorted(occurrences(inner, world), key=lambda one: one.order)
-            yield from found[-1:] if first is None else found[first - 1 : last]
+            return []
+        case Selection(inner):
+            return choosing(inner)
+        case Sequence():
+            return [name for part in pattern.present for name in choosing(part)]
+        case Both(parts) | Either(parts) | Together(parts):
+            own = [names for part in parts if (names := choosing(part))]
+            return [name for names in sorted(own, key=min) for name in names]
 
 
-def _combined(parts: Iterable[Pattern], world: World) -> Iterator[Occurrence]:
-    for chosen in product(*(occurrences(part, world) for part in parts)):
-        if _are_disjoint(chosen):
-            yield joined(chosen)
+def _chosen(bound: BoundPattern, closing: list[Occurrence]) -> list[Occurrence]:
+    for operand in choosing(bound.pattern):
+        closing = left_by(operand, closing, bound.parameters)
+    return closing
 
 
-def _are_disjoint(chosen: tuple[Occurrence, ...]) -> bool:
-    return not any(a.shares_event_with(b) for at, a in enumerate(chosen) for b in chosen[at + 1 :])
+def left_by(operand: str, found: list[Occurrence], parameters: Parameters) -> list[Occurrence]:
+    """What an operand leaves when it chooses among its candidates."""
+    candidates = sorted({one.bound[operand].order for one in found if operand in one.bound})
+    rule = _rule(operand, parameters)
+    first, last = (at if at > 0 else len(candidates) + 1 + at for at in (rule.first, rule.last))
+    taken = [order for position, order in enumerate(candidates, 1) if first <= position <= last]
+    return [one for one in found if operand not in one.bound or one.bound[operand].order in taken]
 
 
-def _sequences(pattern: Sequence, world: World) -> Iterator[Occurrence]:
-    for chosen, whole in arranged(pattern, world):
-        if next(in_the_way(pattern, world, chosen, whole), None) is not None:
-            continue
-        if pattern.gaps[-1]:
-            assert pattern.within is not None, "an absence at the end has a time frame"
-            whole = replace(whole, end=(whole.end[0] + pattern.within, world.bound.end_tie))
-        if whole.end <= world.now:
-            yield whole
+def _rule(operand: str, parameters: Parameters) -> Duplicates:
+    return parameters.own_duplicates.get(operand, parameters.duplicates)
 
 
-def arranged(pattern: Sequence, world: World) -> Iterator[tuple[tuple[Occurrence, ...], Occurrence]]:
-    """What occurs of the steps that have to, one after the other and in the time frame; and the whole of it."""
-    within = None if pattern.gaps[-1] else pattern.within
-    for chosen in product(*(occurrences(part, world) for part in pattern.present)):
-        if not all(a.end < b.start for a, b in pairwise(chosen)):
-            continue
-        whole = joined(chosen)
-        if within is None or whole.end[0] - whole.start[0] <= within:
-            yield chosen, whole
+def _reported(bound: BoundPattern, chosen: list[Occurrence]) -> list[tuple[Report, list[Occurrence]]]:
+    """The reports of what choice left, each with its occurrences; of one identity the first gives the events."""
+    found: dict[Identity, tuple[Report, list[Occurrence]]] = {}
+    for group in _collected(bound.parameters, sorted(chosen, key=lambda one: one.order)):
+        report = _report(bound, group)
+        _, known = found.setdefault(identity(report), (report, []))
+        known += group
+    return list(found.values())
 
 
-def in_the_way(
-    pattern: Sequence, world: World, chosen: tuple[Occurrence, ...], whole: Occurrence
-) -> Iterator[Occurrence]:
-    """The occurrences by which a `not` of the sequence does not hold."""
-    before, *between, after = pattern.gaps
-    within = pattern.within
-    for gap, (a, b) in zip(between, pairwise(chosen), strict=True):
-        yield from (n for n in _against(gap, world, whole) if a.end < n.end < b.start)
-    for n in _against(before, world, whole):
-        if n.end < whole.start and (within is None or whole.end[0] - n.end[0] <= within):
-            yield n
-    for n in _against(after, world, whole):
-        if whole.end < n.end and (within is None or n.end[0] - whole.end[0] <= within):
-            yield n
+def _collected(parameters: Parameters, chosen: list[Occurrence]) -> list[list[Occurrence]]:
+    """Those that differ only in operands that collect are together; one that has no such operand is by itself."""
+    groups: list[list[Occurrence]] = []
+    for one in chosen:
+        collects = any(_rule(name, parameters).collect for name in one.bound)
+        together = (group for group in groups if collects and _agree(parameters, group[0].bound, one.bound))
+        group = next(together, None)
+        if group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    return groups
 
 
-def _against(gap: Iterable[Pattern], world: World, whole: Occurrence) -> Iterator[Occurrence]:
-    """The occurrences that count against a `not`, consumed or not."""
-    for absent in gap:
-        joins = world.bound.against.get(absent, ())
-        for one in occurrences(absent, replace(world, live=world.occurred)):
-            if all(join.holds({**whole.bound, **one.bound}) for join in joins):
-                yield one
+def _agree(parameters: Parameters, one: Mapping[str, Seen], other: Mapping[str, Seen]) -> bool:
+    return set(one) == set(other) and all(
+        one[name].order == other[name].order for name in one if not _rule(name, parameters).collect
+    )
 
 
-def _silences(pattern: Silence, world: World) -> Iterator[Occurrence]:
-    broken = sorted({one.end[0] for one in occurrences(pattern.pattern, replace(world, live=world.occurred))})
-    tie = world.bound.end_tie
-    for begin in sorted({world.start, *(n for n in broken if n > world.start)}):
-        end = begin + pattern.within
-        while begin <= world.last and (end, tie) <= world.now and not any(begin < n <= end for n in broken):
-            yield Occurrence((begin, tie), (end, tie), {})
-            begin, end = end, end + pattern.within
+def _report(bound: BoundPattern, group: list[Occurrence]) -> Report:
+    events: dict[str, Event | tuple[Event, ...]] = {}
+    for name in sorted(group[0].bound):
+        own = {one.bound[name].order: one.bound[name].event for one in group}
+        collects = _rule(name, bound.parameters).collect
+        events[name] = tuple(own[order] for order in sorted(own)) if collects else group[0].bound[name].event
+    start, end = min(one.start[0] for one in group), max(one.end[0] for one in group)
+    return Report(bound.name, start, end, events, bound.parameters.version)
 
 
 def _ends(pattern: Pattern, trace: _Trace) -> set[Point]:
@@ -264,11 +293,11 @@ def _ends(pattern: Pattern, trace: _Trace) -> set[Point]:
             return {seen.point for seen in trace.candidates[name]}
         case Sequence(within=within):
             ends = _ends(pattern.present[-1], trace)
-            return {(end[0] + (within or 0), trace.bound.end_tie) for end in ends} if pattern.gaps[-1] else ends
+            return {end_of_absence(trace.bound, end[0] + (within or 0)) for end in ends} if pattern.gaps[-1] else ends
         case Silence(inner, within):
             begins = {trace.start, *(end[0] for end in _ends(inner, trace))}
             return {
-                (end, trace.bound.end_tie)
+                end_of_absence(trace.bound, end)
                 for begin in begins
                 for end in range(begin + within, trace.last + within + 1, within)
             }

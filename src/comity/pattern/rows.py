@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from comity.event.kinds import Value
 from comity.pattern.bound import BoundPattern
-from comity.pattern.occurrence import Happening, moment_text, report_id
+from comity.pattern.report import Happening, moment_text, report_id
 
 CANDIDATES = pa.schema(
     [

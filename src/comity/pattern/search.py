@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from comity.pattern.bound import BoundPattern, Join
-from comity.pattern.occurrence import Occurrence, Point, Seen, joined
+from comity.pattern.occurrence import Occurrence, Point, Seen, end_tie, fulfils, joined
 from comity.pattern.tree import (
     Both,
     Either,
@@ -104,7 +104,7 @@ class Search:
     bound: BoundPattern
     candidates: Mapping[str, Candidates]
     silent_since: Mapping[Silence, int]
-    """By silence, a time at which one of them began or would have."""
+    """By silence, a time at which one of them began or would have; nothing before the trace has started."""
     now: Point
     last: int | None = None
     """The time after which no silence begins: that of the last event, where it is known."""
@@ -160,14 +160,14 @@ class Search:
             if other.shares_event_with(one):
                 continue
             whole = joined((one, other))
-            if frame.allows(whole) and all(join.holds(whole.bound) for join in frame.joins):
+            if frame.allows(whole) and fulfils(whole.bound, frame.joins):
                 reached = min(ends[0], other.end[0]), max(ends[1], other.end[0])
                 yield from self._with_others(whole, reached, rest, frame)
 
     # Sequences
 
     def _sequences(self, pattern: Sequence, begin: Point, low: Point, high: Point) -> Iterator[Occurrence]:
-        within, tie = pattern.within, self.bound.end_tie
+        within, tie = pattern.within, end_tie(self.bound.parameters)
         if not pattern.gaps[-1]:
             yield from self._steps(pattern, begin, low, high, within)
             return
@@ -207,7 +207,7 @@ class Search:
         *before, part = earlier
         for one in self.find(part, since, EARLIEST, _before(chosen[0].start)):
             both = joined((one, whole))
-            if all(join.holds(both.bound) for join in joins):
+            if fulfils(both.bound, joins):
                 yield from self._before_step(before, (one, *chosen), both, joins, since)
 
     def _is_undisturbed(self, pattern: Sequence, chosen: tuple[Occurrence, ...], whole: Occurrence) -> bool:
@@ -228,15 +228,17 @@ class Search:
         for absent in gap:
             joins = self.bound.against.get(absent, ())
             for one in self.find(absent, EARLIEST, low, high):
-                if not joins or all(join.holds({**whole.bound, **one.bound}) for join in joins):
+                if not joins or fulfils({**whole.bound, **one.bound}, joins):
                     return True
         return False
 
     # Silences and positions
 
     def _silences(self, pattern: Silence, begin: Point, low: Point, high: Point) -> Iterator[Occurrence]:
-        within, tie = pattern.within, self.bound.end_tie
-        anchor = self.silent_since[pattern]
+        within, tie = pattern.within, end_tie(self.bound.parameters)
+        anchor = self.silent_since.get(pattern)
+        if anchor is None:  # the declared start is still to come
+            return
         broken = sorted({one.end[0] for one in self.find(pattern.pattern, EARLIEST, EARLIEST, self.now)})
         anchors = [anchor, *(end for end in broken if end > anchor)]
         for at, start in enumerate(anchors):

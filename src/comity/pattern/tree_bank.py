@@ -13,7 +13,8 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.correlation import key_text
 from comity.pattern.detector import Detector
 from comity.pattern.machine import TraceState
-from comity.pattern.occurrence import Report, Seen
+from comity.pattern.occurrence import Seen
+from comity.pattern.report import Report
 from comity.pattern.rows import CANDIDATES, REPORTS, Decode, LineEvent
 from comity.pattern.search import Candidates
 from comity.pattern.sharing import Sharing

@@ -129,7 +129,7 @@ class _Judge:
         yield from ["limit"] if parameters.limit is not None else []
         yield from ["ties"] if parameters.ties is not None else []
         if pattern == own.pattern:  # of a part all occurrences are wanted: the choice is made among those of the whole
-            yield from ["duplicates"] if any(parameters.of(name) != ALL for name in own.order) else []
+            yield from ["duplicates"] if any(parameters.of(name) != ALL for name in own.choice_order) else []
             yield from ["consume"] if parameters.consume is not Consume.KEEP else []
 
     def _of_operand(self, name: str) -> Iterator[Reason]:

@@ -8,8 +8,17 @@ from enum import StrEnum
 from itertools import pairwise
 
 from comity.pattern.bound import BoundPattern
-from comity.pattern.occurrence import Occurrence, Seen
-from comity.pattern.reference import Round, World, arranged, in_the_way, occurrences
+from comity.pattern.reference import Round
+from comity.pattern.reference_occurrences import (
+    Occurrence,
+    Seen,
+    World,
+    arranged,
+    end_of_absence,
+    fulfilled,
+    in_the_way,
+    occurrences,
+)
 from comity.pattern.tree import Pattern, Sequence, Silence, bound_parts, operands, walk
 
 
@@ -79,9 +88,7 @@ class AbsenceWatch:
 
     def _look_at_sequence(self, part: Sequence, world: World) -> None:
         joins = self.bound.joins.get(part, ())
-        fitting = [
-            (chosen, whole) for chosen, whole in arranged(part, world) if all(join.holds(whole.bound) for join in joins)
-        ]
+        fitting = [(chosen, whole) for chosen, whole in arranged(part, world) if fulfilled(joins, whole.bound)]
         if part.gaps[-1]:
             self._look_at_waits(part, world, fitting)
         if any(part.gaps[:-1]):
@@ -110,7 +117,7 @@ class AbsenceWatch:
                 begin, end = one.start[0], one.end[0]
                 self.found.append(Absence(_names((part.pattern,)), begin, end, {}, Outcome.HELD, None, end, True))
                 since = max(since, end)
-        for one in occurrences(part.pattern, replace(world, live=world.occurred)):
+        for one in occurrences(part.pattern, world.as_it_occurred):
             if one.end == world.now and one.end[0] > since:
                 wait = Absence(_names((part.pattern,)), since, since + part.within, {}, is_trailing=True)
                 self.found.append(wait.breaks(one))
@@ -124,7 +131,7 @@ def _decided(wait: Absence, part: Sequence, world: World, chosen: tuple[Occurren
     after = [n for n in in_the_way(part, world, chosen, whole) if n.end > whole.end]
     if after:
         return wait.breaks(min(after, key=lambda n: n.order))
-    if world.now >= (wait.end, world.bound.end_tie):
+    if world.now >= end_of_absence(world.bound, wait.end):
         return replace(wait, outcome=Outcome.HELD, by=None, at=wait.end)
     return replace(wait, outcome=Outcome.OPEN, by=None, at=None)
 

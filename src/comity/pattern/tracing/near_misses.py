@@ -9,9 +9,9 @@ from enum import StrEnum
 from comity.expression.clauses import explain_clause
 from comity.expression.tree import TRUE
 from comity.pattern.bound import BoundPattern, Join
-from comity.pattern.occurrence import Bindings, Occurrence
 from comity.pattern.parameters import Consume
-from comity.pattern.reference import Round, World, arranged, in_the_way, occurrences
+from comity.pattern.reference import Round
+from comity.pattern.reference_occurrences import Bindings, Occurrence, World, arranged, in_the_way, occurrences
 from comity.pattern.text.durations import render_duration
 from comity.pattern.tracing.absences import bound_walk, identity
 from comity.pattern.tracing.verdicts import clause_text
@@ -67,8 +67,7 @@ def near_misses(round: Round, ways: Iterable[_Variant]) -> list[NearMiss]:
     found = []
     if round.world.bound.parameters.consume is not Consume.KEEP:
         bound = round.world.bound
-        world = replace(round.world, live=round.world.occurred)
-        found.append((_Variant(Miss.CONSUMED, bound, bound.pattern, bound.pattern), world))
+        found.append((_Variant(Miss.CONSUMED, bound, bound.pattern, bound.pattern), round.world.as_it_occurred))
     found += ((way, replace(round.world, bound=way.bound)) for way in ways)
     return [miss for way, world in found if (miss := _nearest(way, world, closing)) is not None]
 

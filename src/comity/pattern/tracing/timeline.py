@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from comity.pattern.occurrence import Occurrence, Report, Seen
+from comity.pattern.reference_occurrences import Occurrence, Seen
+from comity.pattern.report import Report
 from comity.pattern.tracing.absences import Absence, Outcome
 from comity.pattern.tracing.story import Words
 from comity.pattern.tracing.svg import Canvas, fitted, text_width, wrapped

@@ -16,13 +16,13 @@ from comity.event.event import Event
 from comity.limits import limits
 from comity.pattern import reference
 from comity.pattern.bound import BoundPattern
-from comity.pattern.choice import choose
-from comity.pattern.occurrence import Happening, Occurrence, Point, Report, Seen, report_id
 from comity.pattern.parameters import Duplicates
-from comity.pattern.reference import Candidates, Round
+from comity.pattern.reference import Round, choosing, key_of, left_by
+from comity.pattern.reference_occurrences import Candidates, Occurrence, Point, Seen, see
+from comity.pattern.report import Happening, Report
 from comity.pattern.tracing.absences import Absence, AbsenceWatch, Outcome
 from comity.pattern.tracing.near_misses import NearMiss, near_misses, variants
-from comity.pattern.tracing.verdicts import TracedEvent, event_of, traced
+from comity.pattern.tracing.verdicts import TracedEvent, traced
 from comity.pattern.tree import Either, Operand, Pattern, Silence, bound_parts
 
 
@@ -152,7 +152,7 @@ def trace(
     watched = {one: _Watch(bound) for one in candidates}
     reports = reference.reports(
         bound,
-        map(event_of, found),
+        (seen.event for seen in found),
         start=start,
         until=until,
         watch=lambda one, round: watched[one].look(round),
@@ -197,7 +197,7 @@ def _taken(bound: BoundPattern, events: Iterable[Event], until: int | None, key:
     found: list[Seen] = []
     names: set[str] = set()
     for event in events:
-        seen = Seen.of(event, bound.parameters.ties)
+        seen = see(event, bound.parameters.ties)
         own = _key_names(bound, event)
         names |= own if len(names) < _MOST_NAMES else set()
         if (until is None or seen.time <= until) and (key is None or key in own):
@@ -213,7 +213,7 @@ def _taken(bound: BoundPattern, events: Iterable[Event], until: int | None, key:
 def _key_names(bound: BoundPattern, event: Event) -> set[str]:
     if bound.key is None:
         return set()
-    return {key_text(own) for name in bound.filters if (own := bound.key.of(name, event)) is not None}
+    return {key_text(own) for name in bound.filters if (own := key_of(bound, name, event)) is not None}
 
 
 def _check_count(count: int) -> None:
@@ -287,8 +287,8 @@ class _Watch:
     def _closing(self, round: Round) -> Closing:
         left, choices = list(round.closing), []
         dropped: dict[int, Choice] = {}
-        for operand in self._bound.order:
-            kept = choose(left, (operand,), self._bound.parameters)
+        for operand in choosing(self._bound.pattern):
+            kept = left_by(operand, left, self._bound.parameters)
             remaining = {id(one) for one in kept}
             gone = [one for one in left if id(one) not in remaining]
             if gone:
@@ -296,12 +296,14 @@ class _Watch:
                 choices.append(choice)
                 dropped.update({id(one): choice for one in gone})
             left = kept
+        report_ids = {id(one): report.id for report, group in round.made for one in group}
         occurrences = tuple(
-            Closed(one, None if id(one) in dropped else _reported_as(one, round), dropped.get(id(one)))
+            Closed(one, report_ids.get(id(one)), dropped.get(id(one)))
             for one in sorted(round.closing, key=lambda one: one.order)
         )
         consumed = _missing(round.world.live, round.live)
-        return Closing(round.world.now, self._number, occurrences, tuple(choices), tuple(round.reports), consumed)
+        made = tuple(report for report, _ in round.made)
+        return Closing(round.world.now, self._number, occurrences, tuple(choices), made, consumed)
 
     def _choice(self, operand: str, left: Iterable[Occurrence], kept: Iterable[Occurrence]) -> Choice:
         rule = self._bound.parameters.of(operand)
@@ -322,22 +324,6 @@ def _missing(before: Candidates, after: Candidates) -> tuple[Seen, ...]:
     """What is there before and not after."""
     gone = {seen for name, own in before.items() for seen in own if seen not in after[name]}
     return tuple(sorted(gone, key=lambda seen: seen.order))
-
-
-def _reported_as(one: Occurrence, round: Round) -> str:
-    """The identity of the report that an occurrence is part of."""
-    for report in round.reports:
-        if report.events.keys() == one.bound.keys() and all(
-            seen.event in _as_tuple(report.events[name]) for name, seen in one.bound.items()
-        ):
-            return report.id
-    parameters = round.world.bound.parameters
-    identities = (seen.event.identity for seen in one.bound.values())
-    return report_id(round.world.bound.name, parameters.version, one.start[0], one.end[0], identities)
-
-
-def _as_tuple(found: Happening | tuple[Happening, ...]) -> tuple[Happening, ...]:
-    return found if isinstance(found, tuple) else (found,)
 
 
 def _with_time(absence: Absence, consumed: Mapping[Seen, int]) -> Absence:

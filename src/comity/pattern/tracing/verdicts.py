@@ -12,8 +12,8 @@ from comity.expression.clauses import Clause, explain_clause, values_text
 from comity.expression.evaluate import holds
 from comity.expression.tree import And, Expression, IsType
 from comity.pattern.bound import BoundPattern
-from comity.pattern.occurrence import Seen
-from comity.pattern.reference import Candidates
+from comity.pattern.reference import key_of
+from comity.pattern.reference_occurrences import Candidates, Seen
 from comity.pattern.tree import operands
 
 
@@ -58,7 +58,7 @@ class TracedEvent:
 
     @property
     def event(self) -> Event:
-        return event_of(self.seen)
+        return self.seen.event
 
     @property
     def candidacies(self) -> tuple[Verdict, ...]:
@@ -82,12 +82,6 @@ class TracedEvent:
         return "no candidate: " + "; ".join(f"{one.operand}: {one.text}" for one in near)
 
 
-def event_of(seen: Seen) -> Event:
-    """The event, which is a whole one wherever something is traced."""
-    assert isinstance(seen.event, Event)
-    return seen.event
-
-
 def traced(bound: BoundPattern, found: Iterable[Seen], traces: Mapping[object, Candidates]) -> tuple[TracedEvent, ...]:
     """The events with their verdicts; `traces` are those of the reference."""
     taken = {
@@ -100,11 +94,11 @@ def traced(bound: BoundPattern, found: Iterable[Seen], traces: Mapping[object, C
 
 
 def _verdict(bound: BoundPattern, operand: str, type: str | None, seen: Seen, taken: set[tuple[str, int]]) -> Verdict:
-    event = event_of(seen)
+    event = seen.event
     failed = [item for item in _items(bound.filters[operand]) if not holds(item, event)]
     if any(isinstance(item, IsType) and item.type == type for item in failed):
         return Verdict(operand, Reason.OTHER_TYPE, f"its type is {event.type}, not {type}")
-    key = bound.key.of(operand, event) if bound.key else ()
+    key = key_of(bound, operand, event)
     if failed:
         clauses = tuple(explain_clause(item, event) for item in failed)
         return Verdict(operand, Reason.CONDITION, "; ".join(map(clause_text, clauses)), key, clauses)
