@@ -34,7 +34,7 @@ def collected(found: Iterable[Occurrence], parameters: Parameters) -> list[tuple
     for one in found:
         plain = tuple((name, seen.order) for name, seen in sorted(one.bound.items()) if not _collects(name, parameters))
         lists = tuple(sorted(name for name in one.bound if _collects(name, parameters)))
-        groups.setdefault((plain, lists, one.end), []).append(one)
+        groups.setdefault((plain, lists, None if lists else one.start, one.end), []).append(one)
     return [_together(group, parameters) for group in groups.values()]
 
 

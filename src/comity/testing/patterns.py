@@ -90,7 +90,7 @@ def patterns(
     count = len(operands(pattern))
     order = range(count) if draw(st.booleans()) else draw(st.permutations(range(count)))
     names = [chr(ord("a") + at) for at in order]
-    return _named(pattern, names)
+    return named(pattern, names)
 
 
 def _whole(draw: DrawFn, shapes: _Shapes, size: int, depth: int) -> Pattern:
@@ -152,27 +152,27 @@ def _selected(draw: DrawFn, pattern: Pattern) -> Selection:
     return Selection(pattern, first, last)
 
 
-def _named(pattern: Pattern, names: list[str]) -> Pattern:
+def named(pattern: Pattern, names: list[str]) -> Pattern:
     """The pattern with these names for its operands, in the order of writing."""
     match pattern:
         case Operand(_, type):
             return Operand(names.pop(0), type)
         case Either(inner):
-            return Either(tuple(_named(part, names) for part in inner))
+            return Either(tuple(named(part, names) for part in inner))
         case Both(inner, within):
-            return Both(tuple(_named(part, names) for part in inner), within)
+            return Both(tuple(named(part, names) for part in inner), within)
         case Together(inner, tolerance):
-            return Together(tuple(_named(part, names) for part in inner), tolerance)
+            return Together(tuple(named(part, names) for part in inner), tolerance)
         case Sequence(steps, within):
             return Sequence(tuple(_named_step(step, names) for step in steps), within)
         case Silence(one, within):
-            return Silence(_named(one, names), within)
+            return Silence(named(one, names), within)
         case Selection(one, first, last):
-            return Selection(_named(one, names), first, last)
+            return Selection(named(one, names), first, last)
 
 
 def _named_step(step: Pattern | Absent, names: list[str]) -> Pattern | Absent:
-    return Absent(_named(step.pattern, names)) if isinstance(step, Absent) else _named(step, names)
+    return Absent(named(step.pattern, names)) if isinstance(step, Absent) else named(step, names)
 
 
 # Parameters
