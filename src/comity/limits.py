@@ -62,7 +62,9 @@ class Limits:
     max_parallel_sinks: int = 16
     """Sinks that are sent to at the same time."""
     max_age_days: int = 7_300
-    """Days that an event may be old when it is read; an older one is rejected."""
+    """Days that an event of a stream may be old when it is read; an older one is rejected. So long is remembered."""
+    max_history_days: int = 4_000_000
+    """Days that a stored event may be old when it is read; an older one is rejected. By default no year is too far."""
     max_future_s: int = 86_400
     """Seconds that an event's time may be ahead of the clock; beyond, it is rejected."""
     late_after_s: int = 3_600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -112,3 +113,20 @@ def test_lint_of_one_domain_file_checks_its_sources(tmp_path: Path) -> None:
     result = comity("lint", str(file))
     assert b"house.yaml:3:18: there is no source of kind `webhok` [unknown-connector]" in result.stdout + result.stderr
     assert b"did you mean `webhook`?" in result.stdout + result.stderr
+
+
+CSV = b"id,source,type,time,room,heat\na-2,/a,house_a.FireDetected,2026-11-15T18:03:40Z,kitchen,212\n"
+
+
+@pytest.mark.parametrize(("name", "content"), [("x.csv", CSV), ("x.csv.gz", gzip.compress(CSV))])
+def test_why_reads_the_first_event_of_whatever_run_reads(name: str, content: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    shown = comity("why", str(EXAMPLE), "--profile", "serious_fires", "--event", str(tmp_path / name)).stdout.decode()
+    assert shown.startswith("delivered to serious_fires")
+
+
+def test_why_says_that_a_file_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(CSV.splitlines()[0])
+    result = comity("why", str(EXAMPLE), "--profile", "serious_fires", "--event", str(tmp_path / "x.csv"))
+    assert result.returncode == 2
+    assert b"there is no event in it [no-events]" in result.stderr

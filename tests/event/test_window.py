@@ -75,3 +75,10 @@ def test_check_all_leaves_rejected_records_and_the_order_alone() -> None:
     found = list(window().check_all([at(NOW), refused, future]))
     assert found[:2] == [at(NOW), refused]
     assert isinstance(found[2], Rejected)
+
+
+def test_of_history_takes_events_of_any_age_unless_a_limit_says_otherwise() -> None:
+    assert Window.of_history(NOW).earliest == datetime.min.replace(tzinfo=UTC)
+    assert Window.of_history(NOW).latest == Window.around(NOW).latest
+    with limited(max_history_days=10):
+        assert Window.of_history(NOW).earliest == HOUR - timedelta(days=10)

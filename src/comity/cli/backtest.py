@@ -143,8 +143,8 @@ def _run_here(federation: Federation, plan: Plan, events: Path, period: Period, 
     from comity.event.files import read_events
     from comity.event.window import Window
 
-    read = read_events(events, federation.find_type, require_time=True)
-    checked = Window.around(datetime.now(UTC)).check_all(read)
+    window = Window.of_history(datetime.now(UTC))
+    checked = read_events(events, federation.find_type, require_time=True, window=window)
     if not plan.patterns:
         return run_into_folder(plan, checked, folder)
     during = _During(checked, period)

@@ -16,8 +16,11 @@ from comity.errors import Misuse, Place
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from comity.event.event import Event
+    from comity.event.jsonlines import Rejected
     from comity.event.taxonomy import Taxonomy
     from comity.expression.clauses import Clause
+    from comity.federation import Federation
     from comity.pattern.explain import PatternExplanation
     from comity.plan.asks import LanguageOf
     from comity.plan.explain import Node
@@ -143,7 +146,12 @@ def why(
     federation: FederationArgument,
     profile: Annotated[str, typer.Option(metavar="NAME", help="The profile.", show_default=False)],
     event: Annotated[
-        str, typer.Option(metavar="FILE", help="One event as JSON, or - for standard input.", show_default=False)
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="One event as JSON, or - for standard input; or the first event of a file that `run` reads.",
+            show_default=False,
+        ),
     ],
     language: LanguageOption = None,
     format: FormatOption = Format.TEXT,
@@ -153,14 +161,12 @@ def why(
     Of a composite profile: for which of its operands the event is a candidate. What becomes of several candidates is
     shown by `comity trace`.
     """
-    from comity.event.jsonlines import decode
     from comity.federation import load
     from comity.plan import compile_plan
     from comity.plan.why import why as find_reasons
 
     found = load(federation)
-    line = _one_line(event)
-    record = decode(line, found.find_type, require_time=True, source_file=event)
+    record = _first_record(event, found)
     reasons = find_reasons(
         compile_plan(found),
         profile,
@@ -173,6 +179,22 @@ def why(
         write_json(_reasons_dict(reasons), indent=2)
     else:
         _print_reasons(console(), reasons)
+
+
+def _first_record(path: str, federation: Federation) -> Event | Rejected:
+    """The first event of a file of whatever form, or why it is none."""
+    from comity.event.files import read_events
+    from comity.event.formats import Form, format_of
+    from comity.event.jsonlines import decode
+
+    format = format_of(path)
+    is_plain = format.form is Form.LINES and not format.is_compressed and not Path(path).is_dir()
+    if path == "-" or is_plain:
+        return decode(_one_line(path), federation.find_type, require_time=True, source_file=path)
+    found = next(read_events(path, federation.find_type, require_time=True), None)
+    if found is None:
+        raise Misuse("there is no event in it", code="no-events", place=Place(path))
+    return found
 
 
 def _one_line(path: str) -> bytes:

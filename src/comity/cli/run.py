@@ -158,10 +158,10 @@ def _in_process(federation: Federation, plan: Plan, files: StoredFiles, out: Pat
     from comity.event.files import read_events
     from comity.event.window import Window
 
-    window = Window.around(datetime.now(UTC))
+    window = Window.of_history(datetime.now(UTC))
     types = {file: files.owners.types(file, federation.find_type) for file in files.paths}
-    events = (one for file, own in types.items() for one in read_events(file, own, require_time=True))
-    return run_into_folder(plan, window.check_all(events), out, results=results)
+    events = (one for file, own in types.items() for one in read_events(file, own, require_time=True, window=window))
+    return run_into_folder(plan, events, out, results=results)
 
 
 def _on_spark(plan: Plan, files: StoredFiles, request: RunRequest) -> Summary:

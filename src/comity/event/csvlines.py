@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -28,6 +28,9 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
 from comity.event.validate import Fault, fault
 from comity.limits import limits
+
+if TYPE_CHECKING:
+    from comity.event.window import Window
 
 ENVELOPE_COLUMNS = ("id", "source", "type", "time", "subject", "sequence", "mode", "typeversion")
 """The columns that are no attributes."""
@@ -104,6 +107,7 @@ def decode_row(
     require_time: bool = False,
     line_number: int | None = None,
     source_file: str | None = None,
+    window: Window | None = None,
 ) -> Event | Rejected:
     """The event in a row, or why it is none, with the faults that the same event in JSON Lines would have.
 
@@ -113,7 +117,7 @@ def decode_row(
     record = row_as_json(line, header, types, line_number=line_number, source_file=source_file)
     if isinstance(record, Rejected):
         return record
-    found = decode(record, types, require_time=require_time)
+    found = decode(record, types, require_time=require_time, window=window)
     if isinstance(found, Event):
         return found
     faults = [

@@ -7,6 +7,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, assert_never, cast
 
@@ -15,9 +16,10 @@ from comity.event.csvlines import Header, decode_row, read_header, row_as_json
 from comity.event.event import Event
 from comity.event.formats import SUFFIXES, FileFormat, Form, format_of, is_event_file
 from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
-from comity.event.parquet import read_parquet_events, read_parquet_lines
+from comity.event.parquet import read_parquet_lines
 from comity.event.taxonomy import Taxonomy
 from comity.event.validate import Fault
+from comity.event.window import Window
 from comity.limits import limits
 
 _BOM = b"\xef\xbb\xbf"
@@ -30,24 +32,57 @@ def read_events(
     *,
     require_time: bool = False,
     name: str | None = None,
+    window: Window | None = None,
 ) -> Iterator[Event | Rejected]:
     """The events of a file, of a directory, of a binary stream, or of standard input (`-`).
 
     Files are JSON Lines, CSV, XML (all perhaps with `.gz`), Parquet or Avro; those of a directory come in the order of
     their names. What is not an event comes as `Rejected`, in its place; empty lines are skipped. `name` is what
-    rejected records of a stream, which is JSON Lines, have as file.
+    rejected records of a stream, which is JSON Lines, have as file. Events with a time outside of the `window` are
+    rejected, if there is one.
 
     >>> import io
     >>> [event.id for event in read_events(io.BytesIO(b'{"id": "1", "source": "/a", "type": "T"}'))]
     ['1']
     """
+    wanted = _Wanted(types, require_time, window)
     if source == "-":
-        return _stream_events(sys.stdin.buffer, types, require_time, name or "-")
+        return _stream_events(sys.stdin.buffer, wanted, name or "-")
     if isinstance(source, str | Path):
-        return _path_events(event_files(Path(source)), types, require_time)
+        return _path_events(event_files(Path(source)), wanted)
     if isinstance(source.read(0), str):
         raise Misuse("events are read from binary streams, this one is text", code="text-stream")
-    return _stream_events(source, types, require_time, name)
+    return _stream_events(source, wanted, name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a record must be to be taken as an event."""
+
+    types: Taxonomy | TypeLookup | None
+    require_time: bool
+    window: Window | None
+
+    def decode(self, line: bytes, number: int, name: str | None) -> Event | Rejected:
+        return decode(
+            line,
+            self.types,
+            require_time=self.require_time,
+            window=self.window,
+            line_number=number,
+            source_file=name,
+        )
+
+    def decode_row(self, line: bytes, header: Header, number: int, name: str | None) -> Event | Rejected:
+        return decode_row(
+            line,
+            header,
+            self.types,
+            require_time=self.require_time,
+            window=self.window,
+            line_number=number,
+            source_file=name,
+        )
 
 
 def read_json_lines(
@@ -92,37 +127,28 @@ def event_files(path: Path) -> list[Path]:
     return [path]
 
 
-def _path_events(
-    files: list[Path], types: Taxonomy | TypeLookup | None, require_time: bool
-) -> Iterator[Event | Rejected]:
+def _path_events(files: list[Path], wanted: _Wanted) -> Iterator[Event | Rejected]:
+    types = wanted.types
     for path in files:
         format = format_of(path)
         with _readable(path):
             match format.form:
                 case Form.PARQUET:
-                    yield from read_parquet_events(path, types, require_time=require_time)
+                    yield from _decoded(read_parquet_lines(path), wanted, str(path))
                 case Form.AVRO:
-                    yield from _decoded(_avro_lines(path, types), types, require_time, str(path))
+                    yield from _decoded(_avro_lines(path, types), wanted, str(path))
                 case Form.XML:
-                    yield from _decoded(_xml_lines(path, format, types), types, require_time, str(path))
+                    yield from _decoded(_xml_lines(path, format, types), wanted, str(path))
                 case Form.LINES | Form.CSV:
                     with _open(path, format) as stream:
-                        yield from _stream_events(stream, types, require_time, str(path), format.form is Form.CSV)
+                        yield from _stream_events(stream, wanted, str(path), format.form is Form.CSV)
                 case _:
                     assert_never(format.form)
 
 
-def _decoded(
-    lines: Iterable[tuple[int, bytes | Rejected]],
-    types: Taxonomy | TypeLookup | None,
-    require_time: bool,
-    name: str,
-) -> Iterator[Event | Rejected]:
+def _decoded(lines: Iterable[tuple[int, bytes | Rejected]], wanted: _Wanted, name: str) -> Iterator[Event | Rejected]:
     for number, line in lines:
-        if isinstance(line, Rejected):
-            yield line
-        else:
-            yield decode(line, types, require_time=require_time, line_number=number, source_file=name)
+        yield line if isinstance(line, Rejected) else wanted.decode(line, number, name)
 
 
 def _text_lines(
@@ -175,19 +201,15 @@ def _open(path: Path, format: FileFormat) -> IO[bytes]:
 
 
 def _stream_events(
-    stream: IO[bytes],
-    types: Taxonomy | TypeLookup | None,
-    require_time: bool,
-    name: str | None,
-    is_csv: bool = False,
+    stream: IO[bytes], wanted: _Wanted, name: str | None, is_csv: bool = False
 ) -> Iterator[Event | Rejected]:
     for number, line, header in _numbered(stream, name, is_csv):
         if isinstance(line, Rejected):
             yield line
         elif header is not None:
-            yield decode_row(line, header, types, require_time=require_time, line_number=number, source_file=name)
+            yield wanted.decode_row(line, header, number, name)
         else:
-            yield decode(line, types, require_time=require_time, line_number=number, source_file=name)
+            yield wanted.decode(line, number, name)
 
 
 def _numbered(

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -26,6 +26,9 @@ from comity.event.times import format_duration, format_timestamp, parse_timestam
 from comity.event.types import MODES, EventType
 from comity.event.validate import Checked, Fault, check_open, conform, fault, is_text, shorten
 from comity.limits import limits
+
+if TYPE_CHECKING:
+    from comity.event.window import Window
 
 TypeLookup = Callable[[str], EventType | None]
 """From the `type` of an event to the type it must fit; None for an unknown one."""
@@ -64,11 +67,12 @@ def decode(
     require_time: bool = False,
     line_number: int | None = None,
     source_file: str | None = None,
+    window: Window | None = None,
 ) -> Event | Rejected:
     """The event in a line, or why it is none.
 
     With types, `data` holds typed values and the event's type is known and not abstract; without, `data` is JSON as it
-    came. A null is missing.
+    came. A null is missing. An event with a time outside of the window is none, if there is a window.
 
     >>> decode(b'{"id": "1", "source": "/a", "type": "house.Fire", "data": {"heat": 40}}').data
     {'heat': 40}
@@ -78,6 +82,8 @@ def decode(
     faults: list[Fault] = []
     record = _record(line, faults)
     event = _event(record, _lookup(types), require_time, faults) if record is not None else None
+    if event is not None and window is not None and (unbelieved := window.fault(event)) is not None:
+        faults.append(unbelieved)
     if event is not None and not faults:
         return event
     return rejected(line, faults, line_number, source_file)

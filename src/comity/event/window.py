@@ -1,4 +1,8 @@
-"""The times that events may have: an event from the future, or decades old, is a mistake of some clock."""
+"""The times that events may have: an event from the future is a mistake of some clock.
+
+So is one that is decades old, on a stream, which has to remember what it delivered for as long as such an event may
+come again. Stored events may be of any age.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, encode
+from comity.event.jsonlines import Rejected, encode, rejected
 from comity.event.times import format_timestamp
 from comity.event.validate import Fault
 from comity.limits import limits
@@ -30,11 +34,22 @@ class Window:
 
     @classmethod
     def around(cls, now: datetime) -> Window:
-        """What the limits `max_age_days` and `max_future_s` allow, in whole hours, so that runs have it in common."""
+        """What a stream takes: the limits `max_age_days` and `max_future_s`.
+
+        In whole hours, so that runs have it in common.
+        """
+        return cls._of(now, limits().max_age_days)
+
+    @classmethod
+    def of_history(cls, now: datetime) -> Window:
+        """What a run over stored events takes: the limits `max_history_days` and `max_future_s`."""
+        return cls._of(now, limits().max_history_days)
+
+    @classmethod
+    def _of(cls, now: datetime, days: int) -> Window:
         now = now.replace(minute=0, second=0, microsecond=0)
-        bounds = limits()
-        age = timedelta(days=min(bounds.max_age_days, _DAYS_OF_ALL_YEARS))
-        ahead = timedelta(seconds=bounds.max_future_s) + _HOUR
+        age = timedelta(days=min(days, _DAYS_OF_ALL_YEARS))
+        ahead = timedelta(seconds=limits().max_future_s) + _HOUR
         first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
         return cls(now - age if now - first > age else first, now + ahead if last - now > ahead else last)
 
@@ -48,11 +63,11 @@ class Window:
         return Fault("event.time", value, f"is after {format_timestamp(self.latest)}", "from-the-future")
 
     def check(self, event: Event | Rejected) -> Event | Rejected:
-        """The event, or its rejection."""
+        """The event, or its rejection; whoever reads it from a file lets `decode` check it, which knows the place."""
         found = self.fault(event) if isinstance(event, Event) else None
         if found is None or isinstance(event, Rejected):
             return event
-        return Rejected(None, None, encode(event).decode()[: limits().max_rejected_chars], (found,))
+        return rejected(encode(event), [found], None, None)
 
     def check_all(self, events: Iterable[Event | Rejected]) -> Iterator[Event | Rejected]:
         """Each event, or its rejection."""

@@ -64,7 +64,7 @@ def _run(
     owners: Owners,
 ) -> Summary:
     started = time.monotonic()
-    window = Window.around(now or datetime.now(UTC))
+    window = Window.of_history(now or datetime.now(UTC))
     prepared = PreparedPlan(plan, spark)
     inputs = Inputs.of(events)
     staging = out / STAGING
