@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from comity.visible import visible
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -59,12 +61,13 @@ class ComityError(Exception):
         self.excerpt = excerpt
 
     def __str__(self) -> str:
+        """Its lines; foreign text in them cannot add one."""
         where = f"{self.place}: " if self.place and str(self.place) else ""
-        lines = [f"{where}{self.message} [{self.code}]"]
+        lines = [visible(f"{where}{self.message} [{self.code}]")]
         if self.excerpt:
-            lines.append(self.excerpt)
+            lines.append(visible(self.excerpt, line_ends=True))
         if self.hint:
-            lines.append(f"hint: {self.hint}")
+            lines.append(visible(f"hint: {self.hint}"))
         return "\n".join(lines)
 
     def located(self, file: str | None, line: int, column: int) -> ComityError:

@@ -242,7 +242,8 @@ def _print(shown: Console, report: Report, width: int) -> None:
     shown.print()
     for line in report.chart(width, BLOCKS if _speaks_unicode() else ASCII_BLOCKS):
         shown.print(line)
-    shown.print("\nfor example")
+    shown.print()
+    shown.print("for example")
     for example in report.examples:
         shown.print(f"  {json.dumps(example, ensure_ascii=False)}")
 

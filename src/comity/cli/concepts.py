@@ -98,7 +98,7 @@ def convert(
     if format is Format.JSON:
         write_json(result.as_dict())
     else:
-        console().print(result.printed(ascii=ascii))
+        console().print(result.printed(ascii=ascii), lines=True)
 
 
 @app.command(epilog=EXPORT_EXAMPLE)

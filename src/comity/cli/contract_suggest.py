@@ -69,7 +69,7 @@ def suggest(
     if format is Format.JSON:
         write_json({**proposal.as_dict(), "yaml": text}, indent=2)
     elif out is None:
-        console().print(text, end="")
+        console().print(text, end="", lines=True)
     _sum_up(proposal, out)
 
 

@@ -54,14 +54,16 @@ def demo(
     try:
         with claimed_folder(results, overwrite=True):
             shown = console()
-            shown.print("The Active City\n", style="bold")
+            shown.print("The Active City", style="bold")
+            shown.print()
             _tell_what_was_asked(shown, federation)
             started = time.monotonic()
             story = _Story(shown, federation, plan, example, results)
             where = story.in_process() if engine is Engine.LOCAL else story.on_spark(context.ensure_object(Session))
             _tell_rejected(shown, results)
             _tell_explained(shown, plan, federation)
-            shown.print(f"\nThis ran on {where} in {time.monotonic() - started:.1f} s.", style="dim")
+            shown.print()
+            shown.print(f"This ran on {where} in {time.monotonic() - started:.1f} s.", style="dim")
             next_step = f"Results: {out}" if out else "What now?  comity examples two_houses,  comity run --help"
             shown.print(next_step, style="dim")
     finally:
@@ -130,7 +132,8 @@ class _Story:
 
     def _tell_what_was_sent(self, wave: dict[str, list[str]]) -> None:
         for sender, lines in wave.items():
-            self.shown.print(f"\n{sender} sends, in its own types and units:", style="bold cyan")
+            self.shown.print()
+            self.shown.print(f"{sender} sends, in its own types and units:", style="bold cyan")
             for record in map(_record, lines):
                 self.shown.print(f"  {_told(record, self.federation.find_type(record.get('type', '')))}")
 
@@ -148,7 +151,8 @@ class _Story:
             self._told[subscriber] = len(received)
             if not fresh:
                 continue
-            self.shown.print(f"\n{subscriber} receives, in its own types and units:", style="bold green")
+            self.shown.print()
+            self.shown.print(f"{subscriber} receives, in its own types and units:", style="bold green")
             for record in sorted(fresh, key=lambda one: (one["time"], one["profile"])):
                 self.shown.print(f"  {record['profile']:<26} {_told(record, seen_as.get(record['profile']))}")
 
@@ -175,7 +179,8 @@ def _tell_what_was_asked(shown: Console, federation: Federation) -> None:
     from comity.pattern.text.render import render_pattern
 
     streets = ", ".join(federation.inside)
-    shown.print(f"{streets} are federations, and domains of the city.\n", style="bold")
+    shown.print(f"{streets} are federations, and domains of the city.", style="bold")
+    shown.print()
     for contract in federation.contracts.values():
         members, observers = ", ".join(contract.members) or "nobody", ", ".join(contract.observers) or "nobody"
         about = f"{contract.kind} contract {contract.name}: given by {members}; observed by {observers}"
@@ -188,7 +193,8 @@ def _tell_what_was_asked(shown: Console, federation: Federation) -> None:
 
 
 def _tell_rejected(shown: Console, results: Path) -> None:
-    shown.print("\nNothing is lost silently. Rejected, with the reason:", style="bold yellow")
+    shown.print()
+    shown.print("Nothing is lost silently. Rejected, with the reason:", style="bold yellow")
     for file in sorted((results / "rejected").glob("*.jsonl")):
         for record in _lines(file):
             reasons = "; ".join(f"{one['path']} {one['reason']}".strip() for one in record["faults"])
@@ -200,7 +206,8 @@ def _tell_explained(shown: Console, plan: Plan, federation: Federation) -> None:
     from comity.plan.explain import explain
 
     name = "next_bus"
-    shown.print(f"\nWhat runs where for {name} (comity explain --profile {name}):", style="bold")
+    shown.print()
+    shown.print(f"What runs where for {name} (comity explain --profile {name}):", style="bold")
     print_tree(shown, explain(plan, name, sources=federation.sources, sinks=federation.sinks).as_tree())
 
 

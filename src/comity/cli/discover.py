@@ -48,7 +48,7 @@ def discover(
     shown = console()
     for depth, text, more in lines:
         shown.print("  " * depth + text, style=None if depth else "bold", end="")
-        shown.print(f"  {more}" if more else "", style="dim")
+        shown.print(f"  {' '.join(more.split())}" if more else "", style="dim")  # a description may have several lines
 
 
 def _domain(one: OfferedDomain) -> Iterator[_Line]:

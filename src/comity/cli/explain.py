@@ -88,7 +88,7 @@ def explain(
     if format is Shape.JSON:
         write_json(found.as_dict(), indent=2)
     elif format is Shape.MERMAID:
-        console().print(found.as_mermaid())
+        console().print(found.as_mermaid(), lines=True)
     else:
         print_tree(console(), found.as_tree())
 
@@ -103,7 +103,8 @@ def _explain_file(path: Path, profile: str | None, taxonomy: Taxonomy | None, fo
     if format is Shape.JSON:
         write_json({"patterns": [one.as_dict() for one in found]}, indent=2)
     elif format is Shape.MERMAID:
-        console().print("\n".join(["flowchart LR", *(line for one in found for line in pattern_edges(one))]))
+        edges = [line for one in found for line in pattern_edges(one)]
+        console().print("\n".join(["flowchart LR", *edges]), lines=True)
     else:
         for one in found:
             print_tree(console(), (f"composite profile {one.bound.name}", one.nodes()))

@@ -19,7 +19,7 @@ def report(error: Exception, session: Session) -> int:
         return BAD_INPUT if isinstance(error, Misuse) else FAILED
     verbose = session.verbose or os.environ.get("COMITY_DEBUG", "") not in ("", "0")
     if verbose:
-        console(stderr=True).print("".join(traceback.format_exception(error)), end="")
+        console(stderr=True).print("".join(traceback.format_exception(error)), end="", lines=True)
     if isinstance(error, OSError):
         show([ComityError(str(error), code="system-error")], session.format)
         return FAILED
@@ -44,7 +44,7 @@ def show(errors: list[ComityError], form: Format) -> None:
     out = console(stderr=True)
     for error in errors:
         out.print("error: ", style="bold red", end="")
-        out.print(str(error))
+        out.print(str(error), lines=True)
 
 
 def _first_line(error: Exception) -> str:

@@ -92,7 +92,7 @@ def write(
     if format is Format.JSON:
         write_json({"text": printed.text, "left": [one.as_dict() for one in left]}, indent=2)
         return
-    console().print(printed.text, end="")
+    console().print(printed.text, end="", lines=True)
     for one in left:
         console(stderr=True).print(f"left out: {one}  {one.explanation}", style="yellow")
 
@@ -180,4 +180,4 @@ def _print_yaml(value: dict[str, Any]) -> None:
     import yaml  # type: ignore[import-untyped, unused-ignore]
 
     text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)
-    console().print(text.replace("\n    'on': ", "\n    on: "), end="")
+    console().print(text.replace("\n    'on': ", "\n    on: "), end="", lines=True)

@@ -15,6 +15,7 @@ import typer
 
 from comity.errors import Misuse, Place
 from comity.logs import FIELDS, LOGGER
+from comity.visible import visible
 
 
 class LogFormat(StrEnum):
@@ -66,7 +67,7 @@ class _JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         told = {**_fields(record), **_head(record)}
-        return json.dumps({**_head(record), **told}, ensure_ascii=False, default=str)
+        return visible(json.dumps({**_head(record), **told}, ensure_ascii=False, default=str))
 
 
 class _TextLines(logging.Formatter):
@@ -74,7 +75,7 @@ class _TextLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         fields = [f"{key}={_shown(value)}" for key, value in _fields(record).items()]
-        return " ".join([*_head(record).values(), *fields]).replace("\n", "\\n")
+        return visible(" ".join([*_head(record).values(), *fields]))
 
 
 def _head(record: logging.LogRecord) -> dict[str, str]:

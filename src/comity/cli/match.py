@@ -91,7 +91,7 @@ def match(
             matches = _on_spark(found, events, taxonomy, context.ensure_object(Session))
         else:
             matches = _LocalMatches(found, events, taxonomy, refused)
-        counts = _write(_with_progress(matches, quiet=sink is sys.stdout.buffer), sink)
+        counts = _write(_with_progress(matches, quiet=out is None and not count), sink)
         for record in matches.rejected:
             refused.add(record)
     refused.report(matches.events, format)

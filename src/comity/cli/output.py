@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from comity.errors import Misuse, Place
+from comity.visible import visible, visible_bytes
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from comity.cli.terminal import Terminal
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A console that colours on a terminal only and never wraps, because lines are read by programs, too."""
-    from rich.console import Console
+def console(*, stderr: bool = False) -> Terminal:
+    """Where texts for people go. A printed text is one line, unless `lines=True` says that its line ends are meant."""
+    from comity.cli.terminal import Terminal
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return Terminal(stderr=stderr)
 
 
 def write_json(value: Any, *, stderr: bool = False, indent: int | None = None) -> None:
     """A value as JSON in UTF-8, whatever the locale."""
     stream = sys.stderr.buffer if stderr else sys.stdout.buffer
-    stream.write(json.dumps(value, ensure_ascii=False, indent=indent).encode(errors="backslashreplace") + b"\n")
+    text = visible(json.dumps(value, ensure_ascii=False, indent=indent), line_ends=True)
+    stream.write(text.encode() + b"\n")
     stream.flush()
 
 
@@ -34,7 +37,7 @@ def write_json(value: Any, *, stderr: bool = False, indent: int | None = None) -
 def result_stream(path: Path | None) -> Iterator[IO[bytes]]:
     """Standard output, or a file that appears when it is complete, so that nobody reads half a result."""
     if path is None:
-        yield sys.stdout.buffer
+        yield cast(IO[bytes], _ToTerminal()) if sys.stdout.isatty() else sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     target = path.resolve()
@@ -49,6 +52,14 @@ def result_stream(path: Path | None) -> Iterator[IO[bytes]]:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+class _ToTerminal(io.BufferedIOBase):
+    """Standard output where somebody looks at it. Files and pipes get the bytes as they are."""
+
+    def write(self, content: Any) -> int:
+        sys.stdout.buffer.write(visible_bytes(content))
+        return len(content)
 
 
 def refuse_overwriting(output: Path | None, *inputs: str | Path) -> None:

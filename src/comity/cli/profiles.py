@@ -138,7 +138,7 @@ def list_profiles(federation: FolderArgument, format: FormatOption = Format.TEXT
         shown.print(one.profile.name, style="bold", end="")
         shown.print(f"  {one.profile.domain} on {_on(one)}", end="")
         shown.print(f"  {one.place.file}:{one.place.line}  up to {one.cost.total:,} ns an event", style="dim")
-        shown.print(f"    {one.written.where}")
+        shown.print("    " + one.written.where.replace("\n", "\n    "), lines=True)
         if one.written.parameters:
             shown.print(f"    {', '.join(f'{word} {said}' for word, said in one.written.parameters.items())}")
     console(stderr=True).print(_counted(len(found)), style="dim")
@@ -208,7 +208,7 @@ def _tell(change: Change, names: list[str], done: str, dry_run: bool, format: Fo
         write_json({**told, "diff": change.diff()} if dry_run else told, indent=2)
         return
     if dry_run:
-        console().print(change.diff(), end="")
+        console().print(change.diff(), end="", lines=True)
         console(stderr=True).print(f"{_counted(len(names))} would be {done}; nothing was written", style="dim")
         return
     shown = console()

@@ -50,9 +50,9 @@ class BatchProgress:
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
-                TextColumn("{task.percentage:>3.0f} %  {task.fields[told]}"),
+                TextColumn("{task.percentage:>3.0f} %  {task.fields[told]}", markup=False),
                 TimeRemainingColumn(compact=True),
             )
             self._progress = Progress(*columns, console=self._terminal, transient=True)

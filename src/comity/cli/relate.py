@@ -164,7 +164,9 @@ def _event(answer: Answer) -> dict[str, Any] | None:
 
 def _print(found: _Related) -> None:
     out = console()
-    out.print(f"F  {found.first.text}\nG  {found.second.text}\n")
+    out.print(f"F  {found.first.text}")
+    out.print(f"G  {found.second.text}")
+    out.print()
     answers = {
         "F satisfiable": found.satisfiable[0],
         "G satisfiable": found.satisfiable[1],
@@ -177,7 +179,9 @@ def _print(found: _Related) -> None:
         mark, style = _MARKS[answer.value]
         out.print(f"  {question:<15}", end="")
         out.print(mark, style=style)
-    out.print(f"\nmerger     {found.merge}\n")
+    out.print()
+    out.print(f"merger     {found.merge}")
+    out.print()
     titles = {"both": "F and G", "first_only": "F, not G", "second_only": "G, not F"}
     for name, answer in found.witnesses():
         out.print(f"{titles[name]:<10} {_shown(answer, whole=_reads_envelope(found))}")

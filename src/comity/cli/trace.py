@@ -184,12 +184,14 @@ def _show(found: Trace, format: Format) -> None:
     for own in found.keys:
         _print_trace(out, words, own)
     if found.others:
-        out.print("\nin no trace", style="bold")
+        out.print()
+        out.print("in no trace", style="bold")
         width = max(len(found.label(one.event)) for one in found.others)
         for one in found.others:
             name = found.label(one.event).ljust(width)
             out.print(f"  {words.time(one.seen.time)}  {name}  {one.text()}", style="bright_black")
-    out.print(f"\n{_counted(len(found.reports), 'report')} from {_counted(len(found.events), 'event')}", style="bold")
+    out.print()
+    out.print(f"{_counted(len(found.reports), 'report')} from {_counted(len(found.events), 'event')}", style="bold")
 
 
 def _counted(count: int, thing: str) -> str:
@@ -207,7 +209,8 @@ def _print_trace(out: Console, words: Words, own: KeyTrace) -> None:
     from comity.pattern.tracing.story import story
 
     title = f"key {own.name}" if words.trace.bound.key else "trace"
-    out.print(f"\n{title}", style="bold")
+    out.print()
+    out.print(title, style="bold")
     names = [words.trace.label(one.event) for one in own.events]
     width = max(map(len, names), default=0)
     for moment in story(words.trace, own):

@@ -48,7 +48,7 @@ def write(
 
     loaded = load(federation)
     mapping = _mapping(loaded, contract, member, observer, type)
-    console().print(to_xslt(mapping, _subtypes(loaded, mapping)), end="")
+    console().print(to_xslt(mapping, _subtypes(loaded, mapping)), end="", lines=True)
 
 
 @app.command("run", epilog=RUN_EXAMPLE)
@@ -73,7 +73,7 @@ def run_stylesheet(
     if format is Format.JSON:
         write_json({"text": made})
     else:
-        console().print(made)
+        console().print(made, lines=True)
 
 
 def _mapping(federation: Federation, name: str, member: str | None, observer: str | None, type: str | None) -> Mapping:

@@ -6,11 +6,22 @@ import re
 from datetime import datetime, time
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from comity.event.times import parse_timestamp
+from comity.visible import has_hidden
 
 Scalar = str | int | float | bool
+
+
+def _readable(name: str) -> str:
+    if has_hidden(name):
+        raise ValueError("a name has no line ends, control characters or others that cannot be seen")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_readable)]
+"""What people call something; it stands in logs, in metrics and on terminals."""
 
 
 class _Strict(BaseModel):
@@ -58,7 +69,7 @@ class EarlierFile(_Strict):
 class ContractFile(_Strict):
     """`contract: NAME` with its type, its members and its observers."""
 
-    contract: str
+    contract: Name
     description: str | None = None
     version: Annotated[int, Field(ge=1)] = 1
     authority: str | None = None
@@ -66,8 +77,8 @@ class ContractFile(_Strict):
     types: dict[str, object] = Field(min_length=1, max_length=1)
     members: dict[str, Mappings] = Field(default_factory=dict)
     observers: dict[str, Mappings] = Field(default_factory=dict)
-    tables: dict[str, dict[str, Scalar]] = Field(default_factory=dict)
-    functions: dict[str, FunctionFile] = Field(default_factory=dict)
+    tables: dict[Name, dict[str, Scalar]] = Field(default_factory=dict)
+    functions: dict[Name, FunctionFile] = Field(default_factory=dict)
     earlier: list[EarlierFile] = Field(default_factory=list)
 
 
@@ -141,13 +152,13 @@ TERMS = ("deliver", "active", "expires", "scope", "priority")
 
 
 class ProfilesFile(_Strict):
-    profiles: dict[str, ProfileFile]
+    profiles: dict[Name, ProfileFile]
 
 
 class FederationFile(_Strict):
     """`federation: NAME`; a boundary makes it a domain of the federation around it."""
 
-    federation: str
+    federation: Name
     description: str | None = None
     boundary: list[str] = Field(default_factory=list)
     """The contracts whose types are visible outside."""

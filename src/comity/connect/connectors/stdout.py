@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from comity.connect.port import Capability, Connector, Message, Setting
 from comity.errors import Permanent
+from comity.visible import visible_bytes
 
 _CAPABILITY = Capability(ordered=True)
 _writing = threading.Lock()  # sinks of several subscribers share the one stream
@@ -40,9 +41,10 @@ class StdoutSink:
     def deliver(self, messages: Sequence[Message]) -> None:
         """Write messages in their order, whole lines at a time."""
         stream = self._stream or sys.stdout.buffer
+        lines = b"".join(message.line + b"\n" for message in messages)
         try:
             with _writing:
-                stream.write(b"".join(message.line + b"\n" for message in messages))
+                stream.write(visible_bytes(lines) if stream.isatty() else lines)
                 stream.flush()
         except (OSError, ValueError) as error:
             raise Permanent(f"standard output cannot be written: {error}", code="output-closed") from error
