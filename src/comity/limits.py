@@ -35,6 +35,14 @@ class Limits:
     """Characters of a rejected record that are kept with its reason."""
     max_file_bytes: int = 16_777_216
     """Bytes of one type, contract, profile or federation file."""
+    max_decoding_bytes: int = 1_073_741_824
+    """Bytes of memory that decoding one file of Avro, XML or Parquet may take."""
+    max_decoding_s: int = 10
+    """Seconds of computing that decoding such a file may take for its next records."""
+    max_expansion: int = 500
+    """Bytes of records, 100 at least for each, that one byte of a compressed, Avro, XML or Parquet file may give."""
+    free_expansion_bytes: int = 16_777_216
+    """Bytes of records that any such file may give, however small it is."""
     max_automaton_states: int = 20_000
     """States of one automaton that a string constraint may need."""
     max_search_steps: int = 20_000

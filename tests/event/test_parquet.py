@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from comity.event import AttributeType, Event, EventType, Kind, Point, Rejected, encode, read_events
 from comity.event.csvlines import ENVELOPE_COLUMNS
-from comity.event.parquet import read_parquet_events, read_parquet_lines
+from comity.event.parquet import read_parquet_lines
 from tests.event.generate import event_types, events, structs
 
 
@@ -26,13 +26,13 @@ def written(path: Path, columns: dict[str, Any], rows: int = 1) -> Path:
 
 
 def only(path: Path, **options: Any) -> Event | Rejected:
-    (found,) = read_parquet_events(path, **options)
+    (found,) = read_events(path, **options)
     return found
 
 
 def test_read_parquet_events_with_attributes_as_columns(tmp_path: Path) -> None:
     columns = {"heat": [1.5, None], "tags": [["a"], []], "device": [{"serial": "x", "n": None}, None]}
-    found = list(read_parquet_events(written(tmp_path / "a.parquet", columns, 2)))
+    found = list(read_events(written(tmp_path / "a.parquet", columns, 2)))
     assert [one.data for one in found if isinstance(one, Event)] == [
         {"heat": 1.5, "tags": ["a"], "device": {"serial": "x"}},
         {"tags": []},
@@ -129,7 +129,7 @@ def test_read_parquet_events_tells_what_is_wrong(
 
 def test_read_parquet_events_keeps_the_row_beside_one_that_python_cannot_hold(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet", {"time": pa.array([2**60, 0], pa.timestamp("us", "UTC"))}, 2)
-    first, second = read_parquet_events(path)
+    first, second = read_events(path)
     assert isinstance(first, Rejected)
     assert isinstance(second, Event)
 
@@ -138,7 +138,7 @@ def test_read_parquet_events_keeps_the_row_beside_one_that_python_cannot_hold(tm
 def test_read_parquet_lines_after_a_row(after: int, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"id": [str(at) for at in range(10)]}), path, row_group_size=4)
-    assert [number for number, _ in read_parquet_lines(path, after_row=after)] == list(range(after + 1, 11))
+    assert [number for number, _ in read_parquet_lines(path, after=after)] == list(range(after + 1, 11))
 
 
 def test_read_parquet_events_of_a_broken_file(tmp_path: Path) -> None:

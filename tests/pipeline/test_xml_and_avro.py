@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.event import hostile
 
 from comity.engine import Notification, run
 from comity.event import Event, encode, read_events
@@ -57,11 +58,12 @@ def test_run_on_spark_equals_the_engine(spark: SparkSession, tmp_path: Path) -> 
     (events / "a.xml").write_bytes(HEAD + b"\n".join([*elements, bad]) + b"\n<broken>" + TAIL)
     with (events / "b.avro").open("wb") as stream:
         write_avro_events(given, [type], stream)
+    (events / "c.avro").write_bytes(hostile.AVRO["contains-itself"]())
     plan = compile_plan(federation)
     found = run(plan, read_events(events, federation.find_type, require_time=True))
     expected = sorted(_line(one) for one in found)
     assert sum('"profile"' in one for one in expected) == 4
-    assert sum('"faults"' in one for one in expected) == 2
+    assert sum('"faults"' in one for one in expected) == 3
     files = [str(path) for path in sorted(events.iterdir())]
     run_on_spark(plan, files, tmp_path / "out", spark)
     rows = [json.loads(line) for file in (tmp_path / "out").rglob("*.jsonl") for line in file.read_text().splitlines()]

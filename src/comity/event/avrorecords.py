@@ -18,6 +18,7 @@ from uuid import UUID
 import fastavro
 import fastavro.read
 import fastavro.write
+from fastavro.schema import SchemaParseException, UnknownType
 
 from comity.errors import Misuse
 from comity.event.event import Event
@@ -30,6 +31,20 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
 from comity.event.validate import Fault
 
+_BROKEN = (
+    ValueError,
+    EOFError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    struct.error,
+    SchemaParseException,
+    UnknownType,
+)
+"""What the library raises for a broken file. Memory is not among them: it is nobody's to catch here."""
+
 _ENVELOPE_FIELDS: list[dict[str, Any]] = [
     *({"name": name, "type": "string"} for name in ("id", "source", "type")),
     {"name": "time", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}], "default": None},
@@ -40,24 +55,44 @@ _ENVELOPE_FIELDS: list[dict[str, Any]] = [
 
 
 def read_avro_lines(
-    path: str | Path, types: Taxonomy | TypeLookup | None = None, *, after: int = 0
+    path: str | Path, types: Taxonomy | TypeLookup | None = None, *, name: str | None = None, after: int = 0
 ) -> Iterator[tuple[int, bytes | Rejected]]:
-    """The number of each record and the line of CloudEvents JSON that it stands for, or why it stands for none."""
+    """The number of each record and the line of CloudEvents JSON that it stands for, or why it stands for none.
+
+    What a hostile file does to this is not bounded: see `comity.event.isolation`.
+    """
     lookup = types.find if isinstance(types, Taxonomy) else types
+    file = name or str(path)
     number = 0
     with Path(path).open("rb") as stream:
         try:
-            reader = fastavro.reader(stream, return_record_name=True, return_record_name_override=True)
-            for record in reader:
+            for record, schema in _records(stream):
                 number += 1
                 if number > after:
-                    yield number, _line(record, reader.writer_schema, lookup, number, str(path))
-        except (ValueError, EOFError, LookupError, TypeError, OverflowError, struct.error, MemoryError) as error:
-            yield number + 1, _broken(error, str(path), number + 1)
+                    yield number, _line(record, schema, lookup, number, file)
+        except _BROKEN as error:
+            yield number + 1, _broken(error, file, number + 1)
         except OSError as error:
             if error.errno is not None:  # the system's, not that of a broken file
                 raise
-            yield number + 1, _broken(error, str(path), number + 1)
+            yield number + 1, _broken(error, file, number + 1)
+
+
+def _records(stream: IO[bytes]) -> Iterator[tuple[Any, Any]]:
+    """Each record with the schema of the file."""
+    reader = fastavro.block_reader(stream, return_record_name=True, return_record_name_override=True)
+    for block in reader:
+        size = _size(block.bytes_)  # type: ignore[attr-defined]
+        if block.num_records > size:  # no event is empty, and nothing else ends such a block
+            raise ValueError(f"{block.num_records} records in {size} bytes")
+        for record in block:
+            yield record, reader.writer_schema
+
+
+def _size(content: IO[bytes]) -> int:
+    size = content.seek(0, io.SEEK_END)
+    content.seek(0)
+    return size
 
 
 def encode_avro(events: Iterable[Event], type: EventType) -> bytes:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO, assert_never, cast
+from typing import IO, BinaryIO, assert_never
 
 from comity.errors import Misuse, Place
 from comity.event.csvlines import Header, decode_row, read_header, row_as_json
 from comity.event.event import Event
+from comity.event.expansion import UNPACKING_ERRORS, broken_gzip, open_file
 from comity.event.formats import SUFFIXES, FileFormat, Form, format_of, is_event_file
+from comity.event.isolation import decoded_apart
 from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
-from comity.event.parquet import read_parquet_lines
 from comity.event.taxonomy import Taxonomy
-from comity.event.validate import Fault
 from comity.event.window import Window
 from comity.limits import limits
 
@@ -96,12 +94,8 @@ def read_json_lines(
     format = format_of(path)
     with _readable(path):
         match format.form:
-            case Form.PARQUET:
-                yield from read_parquet_lines(path, after_row=after)
-            case Form.AVRO:
-                yield from _avro_lines(path, types, after)
-            case Form.XML:
-                yield from _xml_lines(path, format, types, after)
+            case Form.PARQUET | Form.AVRO | Form.XML:
+                yield from decoded_apart(format.form.value, path, types, after=after)
             case Form.LINES | Form.CSV:
                 yield from _text_lines(path, format, types, after)
             case _:
@@ -128,19 +122,15 @@ def event_files(path: Path) -> list[Path]:
 
 
 def _path_events(files: list[Path], wanted: _Wanted) -> Iterator[Event | Rejected]:
-    types = wanted.types
     for path in files:
         format = format_of(path)
         with _readable(path):
             match format.form:
-                case Form.PARQUET:
-                    yield from _decoded(read_parquet_lines(path), wanted, str(path))
-                case Form.AVRO:
-                    yield from _decoded(_avro_lines(path, types), wanted, str(path))
-                case Form.XML:
-                    yield from _decoded(_xml_lines(path, format, types), wanted, str(path))
+                case Form.PARQUET | Form.AVRO | Form.XML:
+                    lines = decoded_apart(format.form.value, path, wanted.types)
+                    yield from _decoded(lines, wanted, str(path))
                 case Form.LINES | Form.CSV:
-                    with _open(path, format) as stream:
+                    with open_file(path) as stream:
                         yield from _stream_events(stream, wanted, str(path), format.form is Form.CSV)
                 case _:
                     assert_never(format.form)
@@ -155,7 +145,7 @@ def _text_lines(
     path: Path, format: FileFormat, types: Taxonomy | TypeLookup | None, after: int
 ) -> Iterator[tuple[int, bytes | Rejected]]:
     name = str(path)
-    with _open(path, format) as stream:
+    with open_file(path) as stream:
         for number, line, header in _numbered(stream, name, format.form is Form.CSV):
             if number <= after:
                 continue
@@ -165,28 +155,6 @@ def _text_lines(
                 yield number, row_as_json(line, header, types, line_number=number, source_file=name)
 
 
-def _avro_lines(
-    path: Path, types: Taxonomy | TypeLookup | None, after: int = 0
-) -> Iterator[tuple[int, bytes | Rejected]]:
-    from comity.event.avrorecords import read_avro_lines  # its library takes a while to import
-
-    yield from read_avro_lines(path, types, after=after)
-
-
-def _xml_lines(
-    path: Path, format: FileFormat, types: Taxonomy | TypeLookup | None, after: int = 0
-) -> Iterator[tuple[int, bytes | Rejected]]:
-    from comity.event.xmlrecords import read_xml_lines  # its library takes a while to import
-
-    number = after
-    with _open(path, format) as stream:
-        try:
-            for number, line in read_xml_lines(stream, types, name=str(path), after=after):
-                yield number, line
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            yield number + 1, rejected(b"", [_broken_gzip(error)], number + 1, str(path))
-
-
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     try:
@@ -194,10 +162,6 @@ def _readable(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
         raise Misuse(reason, code="unreadable-file", place=Place(str(path))) from error
-
-
-def _open(path: Path, format: FileFormat) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(path, "rb")) if format.is_compressed else path.open("rb")
 
 
 def _stream_events(
@@ -226,12 +190,8 @@ def _numbered(
                 yield number, rejected(line, [too_long(f"more than {len(line)} bytes")], number, name), header
             elif line and not line.isspace():
                 yield number, line, header
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        yield number + 1, rejected(b"", [_broken_gzip(error)], number + 1, name), header
-
-
-def _broken_gzip(error: Exception) -> Fault:
-    return Fault("", "", f"the compressed file is broken: {error}", "broken-gzip")
+    except UNPACKING_ERRORS as error:
+        yield number + 1, rejected(b"", [broken_gzip(error)], number + 1, name), header
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, bool]]:

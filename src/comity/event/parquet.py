@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from comity.event.event import Event
-from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected
+from comity.event.jsonlines import Rejected, TypeLookup, rejected
 from comity.event.rows import DATA, Unfit, row_line
 from comity.event.taxonomy import Taxonomy
 from comity.event.validate import Fault
@@ -24,35 +23,29 @@ if TYPE_CHECKING:  # it takes a while to import
 _BATCH_ROWS = 1_024
 
 
-def read_parquet_events(
-    path: str | Path,
-    types: Taxonomy | TypeLookup | None = None,
-    *,
-    require_time: bool = False,
-    after_row: int = 0,
-) -> Iterator[Event | Rejected]:
-    """The events of a file, or why a row is none; `after_row` rows are left out. Rows count from 1."""
-    for number, line in read_parquet_lines(path, after_row=after_row):
-        if isinstance(line, Rejected):
-            yield line
-        else:
-            yield decode(line, types, require_time=require_time, line_number=number, source_file=str(path))
+def read_parquet_lines(
+    path: str | Path, types: Taxonomy | TypeLookup | None = None, *, name: str | None = None, after: int = 0
+) -> Iterator[tuple[int, bytes | Rejected]]:
+    """The number of each row and the line of CloudEvents JSON that it stands for, or why it stands for none.
 
-
-def read_parquet_lines(path: str | Path, *, after_row: int = 0) -> Iterator[tuple[int, bytes | Rejected]]:
-    """The number of each row and the line of CloudEvents JSON that it stands for, or why it stands for none."""
+    Columns have kinds, so the types are not asked. Rows count from 1. What a hostile file does to this is not bounded:
+    see `comity.event.isolation`.
+    """
     import pyarrow as pa
 
-    row = after_row
+    row = after
+    file = name or str(path)
     try:
-        for batch in _batches(path, after_row):
-            for line in batch_lines(batch, row + 1, str(path)):
+        for batch in _batches(path, after):
+            for line in batch_lines(batch, row + 1, file):
                 row += 1
                 yield row, line
+    except pa.ArrowMemoryError as error:
+        raise MemoryError(str(error)) from error
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # the system's, not that of a broken file
             raise
-        yield row + 1, broken_parquet(error, str(path), row + 1)
+        yield row + 1, broken_parquet(error, file, row + 1)
 
 
 def broken_parquet(error: Exception, file: str, row: int = 1) -> Rejected:
@@ -73,7 +66,7 @@ def _batches(path: str | Path, after_row: int) -> Iterator[pyarrow.RecordBatch]:
             first += 1
         if first == len(sizes):
             return
-        for batch in file.iter_batches(_BATCH_ROWS, row_groups=range(first, len(sizes))):
+        for batch in file.iter_batches(_BATCH_ROWS, row_groups=range(first, len(sizes)), use_threads=False):
             kept = batch.slice(min(after_row, batch.num_rows))
             after_row -= batch.num_rows - kept.num_rows
             if kept.num_rows:

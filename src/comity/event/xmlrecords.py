@@ -11,11 +11,13 @@ Each event is turned into CloudEvents JSON, so that the faults are those of JSON
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 from lxml import etree  # type: ignore[import-untyped, unused-ignore]
 
+from comity.event.expansion import UNPACKING_ERRORS, broken_gzip, open_file
 from comity.event.jsonlines import Rejected, TypeLookup, rejected, too_long
 from comity.event.schemas.names import ENVELOPE_WORDS, EVENT_URI, known_type
 from comity.event.taxonomy import Taxonomy
@@ -25,7 +27,15 @@ from comity.event.xmlvalues import XmlValues, grouped, local
 from comity.limits import limits
 
 CHUNK_BYTES = 65_536
-_SAFE = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
+_SAFE = {
+    "resolve_entities": False,
+    "no_network": True,
+    "load_dtd": False,
+    "huge_tree": False,
+    # They would stay in memory until the next event is read.
+    "remove_comments": True,
+    "remove_pis": True,
+}
 _ENVELOPE = ("id", "source", "type", "time", "subject", "sequence", "mode", "typeversion")
 _CONTAINER = f"{{{EVENT_URI}}}events"
 
@@ -49,6 +59,20 @@ def read_xml_lines(
             yield number, rejected(b"", [found], number, name)
         else:
             yield number, reader.line(found, number, name)
+
+
+def read_xml_file(
+    path: str | Path, types: Taxonomy | TypeLookup | None = None, *, name: str | None = None, after: int = 0
+) -> Iterator[tuple[int, bytes | Rejected]]:
+    """The same for a file, which may be compressed."""
+    number = after
+    file = name or str(path)
+    with open_file(Path(path)) as stream:
+        try:
+            for number, line in read_xml_lines(stream, types, name=file, after=after):
+                yield number, line
+        except UNPACKING_ERRORS as error:
+            yield number + 1, rejected(b"", [broken_gzip(error)], number + 1, file)
 
 
 class _Elements:

@@ -1,0 +1,72 @@
+"""How far a file may grow when it is read: a small one that stands for very much is meant to do harm."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from pathlib import Path
+from typing import IO, cast
+
+from comity.event.validate import Fault
+from comity.limits import limits
+
+UNPACKING_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
+"""What reading a compressed file raises because of what is in it."""
+
+
+class ExpandsTooFarError(EOFError):
+    """A file stands for more than `max_expansion` allows; what follows in it is not read."""
+
+
+class Expansion:
+    """Counts what a file of some size gives."""
+
+    def __init__(self, path: str | Path) -> None:
+        bounds = limits()
+        self._most = max(bounds.free_expansion_bytes, bounds.max_expansion * os.path.getsize(path))
+        self._given = 0
+
+    def add(self, size: int) -> None:
+        """Some more bytes; raises `ExpandsTooFarError` when it is too much."""
+        self._given += size
+        if self._given > self._most:
+            raise ExpandsTooFarError(
+                f"a small file stands for more than {self._most} bytes, so the rest of it is not read"
+            )
+
+
+def broken_gzip(error: Exception) -> Fault:
+    """Why a compressed file cannot be read on."""
+    if isinstance(error, ExpandsTooFarError):
+        return Fault("", "", str(error), "expands-too-far")
+    return Fault("", "", f"the compressed file is broken: {error}", "broken-gzip")
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """A file, unpacked if it is compressed; reading raises `ExpandsTooFarError` where it expands too far."""
+    if path.suffix != ".gz":
+        return path.open("rb")
+    return cast(IO[bytes], io.BufferedReader(_Unpacked(path), 65_536))
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a compressed file, counted."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = gzip.GzipFile(path, "rb")
+        self._expansion = Expansion(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        content = self._file.read1(len(buffer))
+        self._expansion.add(len(content))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
