@@ -133,16 +133,20 @@ class Dying:
 
     def __init__(self, patch: pytest.MonkeyPatch, calls: int, is_after: bool) -> None:
         self.left, self.is_after = calls, is_after
-        for holder, name in ((landing_module, "_write_to_disk"), (Path, "rename"), (MemorySource, "acknowledge")):
-            patch.setattr(holder, name, self._wrapped(getattr(holder, name)))
+        for name in ("write_new", "write_whole"):
+            patch.setattr(landing_module, name, self._wrapped(getattr(landing_module, name)))
+        for name in ("rename", "replace"):
+            patch.setattr(Path, name, self._wrapped(getattr(Path, name)))
+        patch.setattr(MemorySource, "acknowledge", self._wrapped(MemorySource.acknowledge))
 
     def _wrapped(self, call: Any) -> Any:
         def wrapped(*arguments: Any) -> Any:
             self.left -= 1
-            if self.left == -1 and not self.is_after:
+            is_last = self.left == -1
+            if is_last and not self.is_after:
                 raise Killed
             result = call(*arguments)
-            if self.left == -1:
+            if is_last:
                 raise Killed
             return result
 
@@ -279,7 +283,7 @@ def test_an_unwritable_disk_is_a_fault(tmp_path: Path, monkeypatch: pytest.Monke
     def full(path: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(landing_module, "_write_to_disk", full)
+    monkeypatch.setattr(landing_module, "write_new", full)
     source = MemorySource(LINES, live=True)
     landing = Landing(source, tmp_path)
     landing.start()

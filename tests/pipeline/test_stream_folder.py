@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import time
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from comity.federation import load
 from comity.federation.watch import WatchedFederation
 from comity.pipeline.batches import CHECKPOINT
 from comity.pipeline.stream import StreamRun
+from comity.plan.stages import Summary
+from comity.testing.power_cut import strict_disk
 
 pytestmark = pytest.mark.spark
 
@@ -162,3 +165,25 @@ def test_a_batch_of_nothing_but_broken_files_is_done(spark: SparkSession, tmp_pa
     start(spark, stream, events)
     stream.close()
     assert [one["faults"][0]["code"] for one in lines(out / "rejected")] == ["broken-parquet"]
+
+
+def test_what_spark_noted_of_a_batch_is_on_the_disk_before_its_results_count(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Else a loss of power could give the number of a batch to other files, which take the place of its results."""
+    events, out = tmp_path / "events", tmp_path / "out"
+    write(events / "1.jsonl")
+    lost: list[str] = []
+
+    def look(number: int, summary: Summary) -> None:
+        notes = [path for path in (out / CHECKPOINT).rglob("*") if path.is_file() and "commits" not in path.parts]
+        assert {"offsets", "sources"} <= {path.relative_to(out).parts[1] for path in notes}
+        results = (path for path in out.rglob("batch-*") if path.is_file())
+        lost.extend(disk.lost(chain(notes, results), out))
+
+    with strict_disk() as disk:
+        stream = StreamRun(WatchedFederation(EXAMPLE), out, look)
+        start(spark, stream, events)
+        stream.close()
+    assert lines(out / "fire_station")
+    assert lost == []

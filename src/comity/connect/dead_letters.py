@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from comity.connect.durable import make_folder, sync, sync_stream
 from comity.connect.folder import DEAD_LETTERS
 from comity.connect.port import Message
 from comity.errors import Misuse, Place
@@ -96,11 +97,14 @@ def _decoded(line: bytes, path: Path, number: int) -> DeadLetter:
 
 def append_dead_letters(path: Path, letters: Iterable[DeadLetter]) -> None:
     """Add dead letters to a file; they are on the disk when this returns."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
+    is_new = not path.exists()
     with path.open("ab") as stream:
         _cut_torn_line(path, stream)
         stream.writelines(_encoder.encode(letter) + b"\n" for letter in letters)
-        _sync(stream)
+        sync_stream(stream)
+    if is_new:
+        sync(path.parent)
 
 
 def _cut_torn_line(path: Path, stream: BinaryIO) -> None:
@@ -131,12 +135,12 @@ def replacing(path: Path) -> Iterator[RewrittenLetters]:
         with partial.open("wb") as stream:
             kept = RewrittenLetters(stream)
             yield kept
-            _sync(stream)
+            sync_stream(stream)
         if kept.count:
             partial.replace(path)
         else:
             path.unlink(missing_ok=True)
-        sync_folder(path.parent)
+        sync(path.parent)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -152,17 +156,3 @@ class RewrittenLetters:
         """Write one."""
         self.count += 1
         self._stream.write(_encoder.encode(letter) + b"\n")
-
-
-def _sync(stream: BinaryIO) -> None:
-    stream.flush()
-    os.fsync(stream.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a new, renamed or removed name in a folder survive a loss of power."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from comity.connect.durable import sync
 from comity.connect.identity import key_digest
 from comity.errors import Permanent, Place
 
@@ -45,6 +46,7 @@ class Delivered:
             self._database.execute("pragma journal_mode = wal")
             self._database.execute("pragma synchronous = full")
             self._database.executescript(_SCHEMA)
+            sync(out)
         except sqlite3.Error as error:
             raise _broken(self.path, error) from error
 

@@ -5,9 +5,11 @@ complete.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
+
+from comity.connect.durable import make_folder, move_all
 
 REJECTED = "rejected"
 """The folder of records that were refused, each with its reason. No domain may have this name."""
@@ -31,25 +33,32 @@ class Results(StrEnum):
 def publish(
     staging: Path, out: Path, names: Iterable[str], results: Results = Results.JSONL, batch: int | None = None
 ) -> None:
-    """Move what was staged (`to=NAME/part-…`, or `day=DAY/to=NAME/part-…`) to where it is read.
+    """Move what was staged (`to=NAME/part-…`, or `day=DAY/to=NAME/part-…`) to where it is read, and to stay there.
 
-    The parts of a batch take the place of those of an earlier attempt at it.
+    The parts of a batch take the place of those of an earlier attempt at it. What is published survives a loss of power
+    when this returns, so that it can be noted as delivered.
     """
     prefix = "part" if batch is None else f"batch-{batch:08d}"
     if batch is not None:
-        for stale in out.rglob(f"{prefix}-*"):
-            if not any(part.startswith(".") for part in stale.relative_to(out).parts):
-                stale.unlink()
+        _remove_attempt(out, prefix)
+    moves: list[tuple[Path, Path]] = []
     for name in names:
         if results is Results.JSONL or name == REJECTED:
-            _move(sorted((staging / f"to={name}").glob("part-*")), out / name, prefix, ".jsonl")
+            make_folder(out / name)
+            moves += _moves(sorted((staging / f"to={name}").glob("part-*")), out / name, prefix, ".jsonl")
     for folder in sorted(staging.glob("day=*/to=*")):
         target = out / folder.parent.name / folder.name.replace("to=", "subscriber=", 1)
-        _move(sorted(folder.glob("part-*.parquet")), target, prefix, ".parquet")
+        make_folder(target)
+        moves += _moves(sorted(folder.glob("part-*.parquet")), target, prefix, ".parquet")
+    move_all(moves)
     shutil.rmtree(staging, ignore_errors=True)
 
 
-def _move(parts: list[Path], target: Path, prefix: str, suffix: str) -> None:
-    target.mkdir(parents=True, exist_ok=True)
-    for number, part in enumerate(parts):
-        part.rename(target / f"{prefix}-{number:05d}{suffix}")
+def _remove_attempt(out: Path, prefix: str) -> None:
+    for stale in out.rglob(f"{prefix}-*"):
+        if not any(part.startswith(".") for part in stale.relative_to(out).parts):
+            stale.unlink()
+
+
+def _moves(parts: list[Path], target: Path, prefix: str, suffix: str) -> Iterator[tuple[Path, Path]]:
+    return ((part, target / f"{prefix}-{number:05d}{suffix}") for number, part in enumerate(parts))

@@ -27,6 +27,7 @@ from typing import Any
 
 import msgspec
 
+from comity.connect.durable import make_folder, sync, sync_all, write_new, write_whole
 from comity.connect.port import Batch, Position, Record, Source
 from comity.errors import Misuse, Permanent, Place, Retryable
 from comity.event.jsonlines import Rejected, decode
@@ -231,7 +232,7 @@ class Landing:
     def _make_folders(self) -> None:
         for folder in (self.folder, self.rejected):
             try:
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
             except OSError as error:
                 reason = f"cannot be written: {error.strerror}"
                 raise Misuse(reason, code="unwritable-folder", place=Place(str(folder))) from error
@@ -247,23 +248,21 @@ class Landing:
         for folder, lines in ((self.rejected, pending.rejected), (self.folder, pending.lines)):
             if lines:
                 path = folder / f".{self._name}-{self._number:012d}.jsonl"
-                _write_to_disk(path, b"\n".join(lines) + b"\n")
+                write_new(path, b"\n".join(lines) + b"\n")
                 written.append(path)
+        sync_all({path.parent for path in written})  # their names must be there before the position says so
         return written
 
     def _commit(self, position: Position) -> None:
         path = self._position_file()
         content = json.dumps({"number": self._number, "position": position}).encode()
-        hidden = path.with_suffix(".new")
-        _write_to_disk(hidden, content)
-        hidden.rename(path)
-        _sync_folder(self.folder)
+        write_whole(path, content)
         self._position = position
 
     def _show(self, hidden: Path) -> Path:
         shown = hidden.with_name(hidden.name.removeprefix("."))
         hidden.rename(shown)
-        _sync_folder(hidden.parent)
+        sync(hidden.parent)
         return shown
 
     def _recover(self) -> None:
@@ -350,22 +349,6 @@ def _wake_at(batch: Batch, due_at_s: float | None) -> float | None:
     if batch.records or batch.wake_at_s is None:
         return None
     return batch.wake_at_s if due_at_s is None else min(batch.wake_at_s, due_at_s)
-
-
-def _write_to_disk(path: Path, content: bytes) -> None:
-    with path.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make names in a folder last, which syncing the files alone does not."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _lock(path: Path) -> int:

@@ -16,7 +16,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from comity.connect.dead_letters import dead_letter_path, read_dead_letters, replacing, sync_folder
+from comity.connect.dead_letters import dead_letter_path, read_dead_letters, replacing
+from comity.connect.durable import make_folder, sync, write_whole
 from comity.connect.identity import DIGEST_BYTES, key_digest
 from comity.errors import Retryable
 
@@ -54,7 +55,7 @@ class KeyLog:
         size = os.fstat(self._file).st_size
         if size % DIGEST_BYTES:
             os.ftruncate(self._file, size - size % DIGEST_BYTES)
-        sync_folder(path.parent)
+        sync(path.parent)
 
     def known(self) -> KnownKeys:
         """What is in the file now."""
@@ -104,13 +105,7 @@ class SinkProgress:
     def finish(self, series: str, number: int) -> None:
         """Mark a batch, and all before it, as done; what was noted of them is no longer needed."""
         self._done[series] = max(number, self._done.get(series, -1))
-        partial = self.folder / f".{_DONE}.partial"
-        with partial.open("wb") as stream:
-            stream.write(msgspec.json.encode(self._done))
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(self.folder / _DONE)
-        sync_folder(self.folder)
+        write_whole(self.folder / _DONE, msgspec.json.encode(self._done))
         self._log_path(series, number).unlink(missing_ok=True)
 
     def settle(self) -> None:
@@ -163,7 +158,7 @@ def sink_progress(
     Raises `Retryable` as soon as `give_up` says so. A process that dies holds no lock.
     """
     folder = _progress_folder(out, subscriber, sink)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with (folder / _LOCK).open("ab") as lock:
         while not _is_locked(lock):
             if give_up():

@@ -20,6 +20,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from comity.connect.durable import sync, sync_stream
 from comity.document import Document, did_you_mean, read_document, read_text, validate
 from comity.errors import ComityError, Faults, Misuse, Place, Retryable
 from comity.federation.costs import check_costs, cost_of
@@ -249,24 +250,15 @@ def replace_file(path: Path, content: bytes) -> None:
     try:
         with partial.open("wb") as stream:
             stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
+            sync_stream(stream)
         if target.exists():
             shutil.copymode(target, partial)
             later = max(partial.stat().st_mtime_ns, target.stat().st_mtime_ns + 1)
             os.utime(partial, ns=(later, later))
         partial.replace(target)
-        _flush_folder(target.parent)
+        sync(target.parent)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _put_back(path: Path, before: bytes | None) -> None:

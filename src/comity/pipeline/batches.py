@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.claim import FolderLock, lock_folder
+from comity.connect.durable import sync_all
 from comity.errors import Misuse, Place
 from comity.event.formats import SUFFIXES, unknown_files
 from comity.limits import Limits, limited, limits
@@ -96,6 +97,7 @@ class FileBatches:
     def _take_files(self, paths: DataFrame, number: int) -> None:
         self.look_around()
         files = [plain_path(row["path"]) for row in paths.collect()]
+        sync_checkpoint(self.out / CHECKPOINT, number)
         with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
             self.take(paths.sparkSession, [file for file in files if file is not None], number)
 
@@ -113,6 +115,23 @@ def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **option
     # Spark passes over files that are a week older than the newest one it saw, without a word.
     reader = reader.option("maxFileAge", f"{limits().max_age_days + 1}d")
     return reader.option("pathGlobFilter", _EVENT_FILES).options(**options).load(str(folder)).select("path")
+
+
+def sync_checkpoint(checkpoint: Path, number: int) -> None:
+    """Make what Spark noted of a batch survive a loss of power, which Spark does not see to.
+
+    Without it results could outlive the plan of their batch. Its number would then be given to other files, whose
+    results take the place of those.
+    """
+    written = [checkpoint / "metadata", checkpoint / "offsets" / str(number)]
+    written += [max(log.glob("[0-9]*"), key=lambda note: note.stat().st_mtime_ns) for log in _source_logs(checkpoint)]
+    found = [one for path in written for one in (path, path.with_name(f".{path.name}.crc")) if one.exists()]
+    folders = {above for path in found for above in path.parents if above.is_relative_to(checkpoint.parent)}
+    sync_all([*found, *folders])
+
+
+def _source_logs(checkpoint: Path) -> list[Path]:
+    return [log for log in checkpoint.glob("sources/*/") if any(log.glob("[0-9]*"))]
 
 
 def lag_s(files: Sequence[str]) -> float | None:

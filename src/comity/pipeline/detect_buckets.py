@@ -7,13 +7,11 @@ visible only when they are whole.
 
 from __future__ import annotations
 
-import os
-import uuid
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -21,6 +19,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from comity.connect.durable import write_whole
 from comity.event.event import Event
 from comity.event.jsonlines import decode
 from comity.event.types import EventType
@@ -198,12 +197,12 @@ class BucketWorker:
         state = None if job.before is None else BankState.decode(Path(job.before).read_bytes())
         reports, state = bank.detect(candidates, state, **asdict(self._times(candidates)))
         told = _as_bytes(_renumbered(reports, np.array(owned, np.int32)))
-        write_whole(Path(job.reports), lambda stream: stream.write(told))
+        write_whole(Path(job.reports), told)
         kept = job.after is not None and not _is_empty(state)
         if kept:
             assert job.after is not None
             saved = state.encode()
-            write_whole(Path(job.after), lambda stream: stream.write(saved))
+            write_whole(Path(job.after), saved)
         return BucketDone(job.bucket, reports.num_rows, kept)
 
     def _times(self, candidates: pa.Table) -> Times:
@@ -261,14 +260,3 @@ def _as_bytes(reports: pa.Table) -> bytes:
     with pa.ipc.new_stream(sink, REPORTS) as writer:
         writer.write_table(reports, max_chunksize=10_000)
     return bytes(sink.getvalue().to_pybytes())
-
-
-def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file that is there as a whole or not at all, also when two tasks write it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    with partial.open("wb") as stream:
-        write(stream)
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.rename(path)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from comity.connect.durable import write_whole
 from comity.event.event import Event
 from comity.event.files import read_events
 from comity.event.jsonlines import Rejected, decode, encode
@@ -33,7 +34,7 @@ from comity.pattern.bank import Bank
 from comity.pattern.extract import Extraction
 from comity.pattern.occurrence import microseconds
 from comity.pattern.rows import CANDIDATES
-from comity.pipeline.detect_buckets import HasPatterns, bucket_of, salts_of, write_whole
+from comity.pipeline.detect_buckets import HasPatterns, bucket_of, salts_of
 from comity.pipeline.detect_extract import (
     LATE,
     REFUSED,

@@ -6,13 +6,13 @@ first time, and replaces what it wrote; so every report is made in one batch, wh
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
+from comity.connect.durable import write_whole
 from comity.pipeline.detect_extract import Extracted
 
 FOLDER = ".patterns"
@@ -76,14 +76,7 @@ class PatternStates:
 
     def save(self, batch: int, progress: Progress) -> None:
         """Note that a batch has written its versions."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        note = self._note(batch)
-        partial = note.with_suffix(".partial")
-        with partial.open("wb") as stream:
-            stream.write(msgspec.json.encode(progress))
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.rename(note)
+        write_whole(self._note(batch), msgspec.json.encode(progress))
 
     def forget_before(self, batch: int) -> None:
         """Remove what no batch from this one on can ask for, now that it is published."""
