@@ -253,3 +253,47 @@ def test_a_rate_in_place_has_no_unknown_keys_and_a_place(tmp_path: Path) -> None
         federation(tmp_path, r=good.replace("1.1", "0"))
     assert caught.value.errors[0].place is not None
     assert caught.value.errors[0].place.line == 2
+
+
+def test_two_types_of_one_domain_make_no_contract(tmp_path: Path) -> None:
+    alone = """
+contract: shared
+types: {Common: {attributes: {n: int}}}
+members: {d: [{type: One, map: same}, {type: Two, map: same}]}
+"""
+    d = "domain: d\ntypes: {One: {attributes: {n: int}}, Two: {attributes: {n: int}}}\n"
+    assert codes(tmp_path, alone, d=d) == ["bad-founders"]
+    assert federation(tmp_path, alone + "authority: c\n", d=d)["shared"].kind is ContractKind.GLOBAL
+
+
+@pytest.mark.parametrize(("authority", "expected"), [("nobody", ["unknown-domain"]), ("c", []), ("town", [])])
+def test_an_authority_is_a_domain_or_the_federation(tmp_path: Path, authority: str, expected: list[str]) -> None:
+    text, town = CONTRACT + f"authority: {authority}\n", "federation: town\n"
+    if expected:
+        assert codes(tmp_path, text, town=town) == expected
+    else:
+        assert federation(tmp_path, text, town=town)["shared"].authority == authority
+
+
+@pytest.mark.parametrize(
+    ("role", "first", "second"),
+    [
+        ("members", "{type: Seen, map: same}", "{type: Seen, map: {heat: heat * 2, user: user}}"),
+        ("observers", "{type: Seen, map: same}", "{type: c.Seen, map: {heat: heat * 2, user: user}}"),
+    ],
+)
+def test_a_type_has_one_mapping_in_a_role(tmp_path: Path, role: str, first: str, second: str) -> None:
+    text = CONTRACT if role == "members" else CONTRACT + "observers:\n"
+    with pytest.raises(Faults) as caught:
+        federation(tmp_path, f"{text}  c:\n  - {first}\n  - {second}\n")
+    (error,) = caught.value.errors
+    line = len(text.splitlines()) + 3
+    assert (error.code, error.place and error.place.line) == ("duplicate-mapping", line)
+    assert f"contract.yaml:{line - 1}:" in error.message
+
+
+def test_a_type_has_one_mapping_whatever_version_it_keeps_to(tmp_path: Path) -> None:
+    text = CONTRACT.replace("contract: shared", "contract: shared\nversion: 2")
+    text += "  c: [{type: Seen, map: same}, {type: Seen, map: same, version: 1}]\n"
+    text += "earlier: [{version: 1, types: {Common: {attributes: {heat: float degC, user: string}}}}]\n"
+    assert codes(tmp_path, text) == ["duplicate-mapping"]

@@ -133,7 +133,7 @@ def test_three_levels(tmp_path: Path) -> None:
 
 def test_what_a_federation_gives_does_not_come_back_to_it(tmp_path: Path) -> None:
     back = OUTER["burglary.yaml"] + '  street: {type: alarm.Alarm, map: {number: "1", room: room}}\n'
-    inner = {**INNER, "more.yaml": "profiles: {all: {domain: house, on: alarm.Alarm}}\n"}
+    inner = {**INNER, "more.yaml": "profiles: {all: {domain: house, on: alarm.Alarm, own: true}}\n"}
     federation = load(
         write(
             tmp_path,
@@ -176,7 +176,7 @@ def test_what_one_step_rejects_is_rejected_once(tmp_path: Path) -> None:
         ),
         "more.yaml": "profiles: {rooms: {domain: paper, on: second.Second}}\n",
     }
-    inner = {**INNER, "more.yaml": "profiles: {all: {domain: house, on: alarm.Alarm}}\n"}
+    inner = {**INNER, "more.yaml": "profiles: {all: {domain: house, on: alarm.Alarm, own: true}}\n"}
     federation = load(write(tmp_path, inner, {**OUTER, **more}))
     assert told(federation, Event("1", "/h", "house.Alarm", data={"number": 25})) == [("rejected", "room", {})]
     good = Event("2", "/h", "house.Alarm", data={"number": 25, "room": "attic"})
@@ -218,3 +218,34 @@ def test_events_of_a_type_that_is_not_published_stay_at_home(tmp_path: Path) -> 
     )
     federation = load(write(tmp_path, {**INNER, "house.yaml": house}))
     assert not told(federation, Event("1", "/h", "house.Secret", data={"number": 25, "room": "attic"}))
+
+
+@pytest.mark.parametrize(("own", "expected"), [("", []), (", own: true", [("notes", "house.Note", {"text": "fire"})])])
+def test_what_a_federation_gives_comes_back_to_it_only_on_demand(
+    tmp_path: Path, own: str, expected: list[tuple[str, str, dict[str, object]]]
+) -> None:
+    """Not to another domain inside it either: to the city, the street is one domain."""
+    inner = {
+        **INNER,
+        "neighbour.yaml": "domain: neighbour\ntypes: {Shout: {attributes: {words: string}}}\n",
+        "shouts.yaml": (
+            "contract: shouts\ntypes: {Shouted: {attributes: {words: string}}}\n"
+            "members: {neighbour: {type: Shout, map: same}}\n"
+        ),
+        "federation.yaml": "federation: street\nboundary: [alarm, news, shouts]\n",
+    }
+    press = OUTER["press.yaml"].replace("members: {", "members: {street: {type: shouts.Shouted, map: {title: words}}, ")
+    press = press.replace("map: {words: title}", "map: {words: title}" + own)
+    federation = load(write(tmp_path, inner, {**OUTER, "press.yaml": press}))
+    assert told(federation, Event("1", "/n", "neighbour.Shout", data={"words": "fire"})) == expected
+    story = told(federation, Event("2", "/p", "paper.Story", data={"title": "rain"}))
+    assert story == [("notes", "house.Note", {"text": "rain"})]
+
+
+def test_a_boundary_type_has_one_mapping_too(tmp_path: Path) -> None:
+    twice = "street: [{type: alarm.Alarm, map: {address: \"''\", room: room}}, {type: street.alarm.Alarm, map: same}]"
+    burglary = (
+        "contract: burglary\ntypes: {Burglary: {attributes: {address: string?, room: string}}}\n"
+        f"members: {{{twice}}}\nobservers: {{police: {{type: Case, map: {{address: \"'x'\", room: room}}}}}}\n"
+    )
+    assert "duplicate-mapping" in codes(write(tmp_path, outer={**OUTER, "burglary.yaml": burglary}))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from comity.event import Event
 from comity.expression.render import render
 from comity.federation import load
 from comity.plan import compile_plan
+from comity.plan.why import why
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 
@@ -45,8 +49,82 @@ def test_compile_plan_follows_subtypes_and_contract_types(tmp_path: Path) -> Non
         "members:\n  house: {type: Alarm, map: {where: room}}\n"
     )
     (tmp_path / "profiles.yaml").write_text(
-        "profiles:\n  all: {domain: house, on: city.Emergency}\n  own: {domain: house, on: Alarm, where: is Fire}\n"
+        "profiles:\n  all: {domain: house, on: city.Emergency, own: true}\n"
+        "  own: {domain: house, on: Alarm, where: is Fire}\n"
     )
     plan = compile_plan(load(tmp_path))
     ways = sorted((route.source.name, route.contract or "", route.deliveries[0].profile) for route in plan.routes)
     assert ways == [("Fire", "", "own"), ("Fire", "city", "all"), ("Flood", "", "own"), ("Flood", "city", "all")]
+
+
+def test_compile_plan_takes_the_nearest_mapping_for_a_subtype(tmp_path: Path) -> None:
+    (tmp_path / "house.yaml").write_text(
+        "domain: house\ntypes:\n"
+        "  Alarm: {attributes: {room: string}}\n"
+        "  Fire: {extends: Alarm, attributes: {heat: int}}\n"
+        "  Blaze: {extends: Fire}\n"
+        "  Flood: {extends: Alarm}\n"
+    )
+    (tmp_path / "office.yaml").write_text("domain: office\ntypes: {}\n")
+    (tmp_path / "city.yaml").write_text(
+        "contract: city\nauthority: office\ntypes:\n  Emergency: {attributes: {where: string}}\n"
+        "members:\n  house:\n  - {type: Alarm, map: {where: room}}\n  - {type: Fire, map: {where: room + ' burns'}}\n"
+    )
+    (tmp_path / "profiles.yaml").write_text("profiles: {all: {domain: office, on: city.Emergency}}\n")
+    plan = compile_plan(load(tmp_path))
+    mapped = {
+        route.source.name: render(expression)
+        for route in plan.routes
+        for _, expression in (route.mediate.expressions if route.mediate else ())
+    }
+    assert mapped == {"Alarm": "room", "Flood": "room", "Fire": "room + ' burns'", "Blaze": "room + ' burns'"}
+    assert len(plan.routes) == len(mapped)
+
+
+OWN = {
+    "a.yaml": "domain: a\ntypes: {T: {attributes: {x: int}}, Seen: {attributes: {x: int}}}\n",
+    "b.yaml": "domain: b\ntypes: {T: {attributes: {x: int}}}\n",
+    "both.yaml": (
+        "contract: both\ntypes: {T: {attributes: {x: int}}}\n"
+        "members: {a: {type: T, map: same}, b: {type: T, map: same}}\n"
+        "observers: {a: {type: Seen, map: same}}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("terms", "at_observer", "expected"),
+    [
+        ("", "", {"observed": ["b.T"], "read": ["b.T"]}),
+        (", own: true", "", {"observed": ["a.T", "b.T"], "read": ["a.T", "b.T"]}),
+        ("", ", own: true", {"observed": ["a.T", "b.T"], "read": ["b.T"]}),
+        (", scope: [a]", "", {"observed": ["a.T"], "read": ["a.T"]}),
+    ],
+)
+def test_compile_plan_keeps_a_domains_own_events_from_coming_back(
+    tmp_path: Path, terms: str, at_observer: str, expected: dict[str, list[str]]
+) -> None:
+    profiles = f"profiles: {{observed: {{domain: a, on: Seen{terms}}}, read: {{domain: a, on: both.T{terms}}}}}\n"
+    for name, text in {**OWN, "profiles.yaml": profiles}.items():
+        (tmp_path / name).write_text(text.replace("{type: Seen, map: same", "{type: Seen, map: same" + at_observer))
+    found: dict[str, list[str]] = {}
+    for route in compile_plan(load(tmp_path)).routes:
+        for delivery in route.deliveries if route.contract else ():
+            found.setdefault(delivery.profile, []).append(route.source.qualified_name)
+    assert {name: sorted(sources) for name, sources in found.items()} == expected
+
+
+def test_own_events_are_within_reach_of_a_domain_without_a_contract(tmp_path: Path) -> None:
+    for name, text in {**OWN, "profiles.yaml": "profiles: {local: {domain: a, on: T}}\n"}.items():
+        (tmp_path / name).write_text(text)
+    assert [(route.source.qualified_name, route.contract) for route in compile_plan(load(tmp_path)).routes] == [
+        ("a.T", None)
+    ]
+
+
+def test_why_says_that_own_events_do_not_come_back(tmp_path: Path) -> None:
+    for name, text in {**OWN, "profiles.yaml": "profiles: {observed: {domain: a, on: Seen}}\n"}.items():
+        (tmp_path / name).write_text(text)
+    reasons = why(compile_plan(load(tmp_path)), "observed", Event("1", "/a", "a.T", data={"x": 1}))
+    assert (reasons.delivered, reasons.is_own) == (False, True)
+    assert not why(compile_plan(load(tmp_path)), "observed", Event("1", "/b", "b.T", data={"x": 1})).is_own

@@ -54,7 +54,7 @@ HOT = "h.value > 30 and i.value > h.value and v.room = h.room and i.room = h.roo
 PROFILES = f"""
 profiles:
   hot: {{domain: house, on: Heat h ; not Vent v ; Heat i within 10 min, where: {HOT}}}
-  alarm: {{domain: house, on: alarms.Alarm a ; Vent v, where: a.level > 5}}
+  alarm: {{domain: house, on: alarms.Alarm a ; Vent v, where: a.level > 5, own: true}}
   warm: {{domain: house, on: Heat, where: value > 20}}
 """
 
@@ -180,7 +180,7 @@ def test_operands_that_others_serve_too_are_left_here(make: Make) -> None:
 
 
 def profiles(on: str, where: str = "true", more: str = "") -> str:
-    return f"profiles: {{p: {{domain: house, on: {on!r}, where: {where!r}{more}}}}}"
+    return f"profiles: {{p: {{domain: house, on: {on!r}, where: {where!r}, own: true{more}}}}}"
 
 
 def test_a_part_is_detected_where_the_whole_cannot_be(make: Make) -> None:

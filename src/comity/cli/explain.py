@@ -219,6 +219,9 @@ def _print_reasons(shown: Console, reasons: Reasons) -> None:
     shown.print(_verdict(reasons), style="bold green" if reasons.delivered else "bold red")
     if reasons.outside:
         shown.print(f"  the profile's scope is {', '.join(reasons.outside)}; {reasons.event.type} is outside of it")
+    elif reasons.is_own:
+        shown.print(f"  {reasons.event.type} is the subscriber's own, and does not come back to it through a contract")
+        shown.print("  hint: `own: true` in the profile, or at the observer in the contract, asks for it", style="dim")
     elif not reasons.ways:
         shown.print(f"  no way leads from {reasons.event.type} to this profile")
     for way in reasons.ways:
@@ -289,6 +292,7 @@ def _reasons_dict(reasons: Reasons) -> dict[str, Any]:
         "asked": asked,
         "ways": ways,
         **({"outside_scope": list(reasons.outside)} if reasons.outside else {}),
+        **({"is_own": True} if reasons.is_own else {}),
         **({"candidate_for": list(reasons.operands)} if reasons.is_composite else {}),
     }
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from comity.contract.compose import compose
 from comity.contract.invert import invert
 from comity.contract.mapping import Mapping, read_mapping
-from comity.document import Document, did_you_mean, validate
+from comity.document import Document, validate
 from comity.errors import ComityError, Faults, Misuse
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
@@ -21,6 +21,7 @@ from comity.expression.scope import Scope, Table
 from comity.federation.model import Contract
 from comity.federation.names import Names
 from comity.federation.parties import Party
+from comity.federation.refusals import Refusals, unknown_party
 from comity.federation.schema import CONTRACT_KEYS, ContractFile, EarlierFile, MappingFile, Mappings
 from comity.federation.tables import read_table
 from comity.meaning.units import check_unit
@@ -39,12 +40,15 @@ class ContractReader:
     """Those that were read before."""
     names: Names
     """The rates, codes and functions of the federation."""
+    federation: str
+    """The name of the federation."""
     inside: str = ""
     """What stands before the names of contracts of a federation that is inside another one."""
     faults: list[ComityError] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     """What was read beside the contract's own file."""
     _versions: dict[int, Taxonomy] = field(default_factory=dict)
+    _own_types: set[str] = field(default_factory=set)
     _upgrades: dict[int, Mapping] = field(default_factory=dict)
     _downgrades: dict[int, Mapping] = field(default_factory=dict)
     _as_given: dict[tuple[str, str, int], Mapping] = field(default_factory=dict)
@@ -69,9 +73,9 @@ class ContractReader:
             tuple(content.founders),
             self.inside.rstrip(".") or None,
             {number: one.types[0] for number, one in self._versions.items() if number != content.version},
+            frozenset(self._own_types),
         )
-        self._check_founders(contract)
-        self._check_type(contract)
+        self.faults += Refusals(self.document, contract, self.parties, self.contracts, self.federation)
         return contract
 
     # What the contract is made of
@@ -164,16 +168,39 @@ class ContractReader:
             if party is not None:
                 own = members.get(name, ())
                 each = _each((role, name), given)
-                made = [self._mapping(content, role, party, path, one, own) for path, one in each]
-                found[name] = tuple(one for one in made if one is not None)
+                made = {path: self._mapping(content, role, party, path, one, own) for path, one in each}
+                found[name] = tuple(one for one in made.values() if one is not None)
+                self._check_once(role, party, made)
         return found
+
+    def _take_own(self, given: MappingFile, path: _Path, role: _Role, type: EventType) -> None:
+        """Note that an observer wants its own events back in a type."""
+        if given.own and role == "members":
+            message = "`own` is for observers: whether their own events come back to them"
+            self.faults.append(self.document.fault(message, (*path, "own"), code="bad-value", key=True))
+        elif given.own:
+            self._own_types.add(type.qualified_name)
+
+    def _check_once(self, role: _Role, party: Party, made: AbstractMapping[_Path, Mapping | None]) -> None:
+        """One mapping for each type: with two, it would be chance which values of an event somebody sees."""
+        places: dict[str, _Path] = {}
+        for path, mapping in made.items():
+            if mapping is None:
+                continue
+            type, word = (mapping.source, "from") if role == "members" else (mapping.target, "to")
+            first = places.setdefault(type.qualified_name, path)
+            if first != path:
+                message = f"a second mapping {word} {type.name} of {party.name}; the first is at {self._place(first)}"
+                hint = "an event goes through a contract once: keep one of them, or make it one with `if … then …`"
+                self.faults.append(self.document.fault(message, (*path, "type"), code="duplicate-mapping", hint=hint))
+
+    def _place(self, path: _Path) -> str:
+        return str(self.document.place((*path, "type")))
 
     def _party(self, name: str, path: _Path) -> Party | None:
         if name in self.parties:
             return self.parties[name]
-        hint = did_you_mean(name, self.parties)
-        message = f"there is no domain {name!r}"
-        self.faults.append(self.document.fault(message, path, code="unknown-domain", key=True, hint=hint))
+        self.faults.append(unknown_party(self.document, path, name, self.parties))
         return None
 
     def _mapping(
@@ -195,6 +222,7 @@ class ContractReader:
         if local is None:
             return None
         type, taxonomy = local
+        self._take_own(given, path, role, type)
         if role == "members":
             made = self._given(given, path, self.names.scope(type, taxonomy), self._versions[version].types[0], None)
             if made is None:
@@ -291,32 +319,6 @@ class ContractReader:
             hint = "`comity contract check` shows what is lost; write the expressions instead"
             self.faults.append(self.document.fault(message, path, code="no-inverse", hint=hint))
         return found.mapping
-
-    # What is refused
-
-    def _check_founders(self, contract: Contract) -> None:
-        path: _Path = ("founders",)
-        if contract.founders and contract.authority:
-            message = "a contract is founded by two domains or by an authority, not by both"
-            self.faults.append(self.document.fault(message, ("authority",), code="bad-founders", key=True))
-        if contract.founders and len(set(contract.founders)) != 2:
-            message = f"two different domains found a contract, not {', '.join(contract.founders)}"
-            hint = "a contract between two types of one domain is refused; a global one has an `authority`"
-            self.faults.append(self.document.fault(message, path, code="bad-founders", key=True, hint=hint))
-        for at, founder in enumerate(contract.founders):
-            if self._party(founder, (*path, at)) is not None and founder not in contract.members:
-                message = f"the founder {founder} is no member: it has no mapping to the contract type"
-                self.faults.append(self.document.fault(message, (*path, at), code="bad-founders"))
-
-    def _check_type(self, contract: Contract) -> None:
-        """Its type is that of no other contract."""
-        path = ("types", contract.type.name)
-        for other in self.contracts.values():
-            alike = other.type.name == contract.type.name and other.type.attributes == contract.type.attributes
-            if alike and other.federation == contract.federation:
-                message = f"the contract {other.name} has the same type"
-                hint = "join that contract, instead of making a second one"
-                self.faults.append(self.document.fault(message, path, code="duplicate-contract-type", hint=hint))
 
 
 def read_contract(reader: ContractReader) -> Contract:

@@ -290,7 +290,7 @@ class _Reader:
         name = document.data.get("contract")
         if f"{self.inside}{name}" in self.contracts or name in self._parties:
             raise document.fault(f"the name {name!r} is taken", ("contract",), code="duplicate-contract")
-        reader = ContractReader(document, self._parties, self.contracts, self._names, self.inside)
+        reader = ContractReader(document, self._parties, self.contracts, self._names, self.name, self.inside)
         try:
             contract = read_contract(reader)
         finally:
@@ -350,4 +350,4 @@ def _published(document: Document, taxonomy: Taxonomy) -> frozenset[str] | None:
         if not isinstance(name, str) or taxonomy.find(name) is None:
             hint = did_you_mean(str(name), [one.name for one in taxonomy.types])
             raise document.fault(f"unknown type `{name}`", ("publish", at), code="unknown-type", hint=hint)
-    return frozenset(given)
+    return frozenset(taxonomy.type(name).name for name in given)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as AbstractMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
 from comity.connect.specs import SinkSpec, SourceSpec
 from comity.contract.mapping import Mapping
 from comity.event.taxonomy import Taxonomy
-from comity.event.types import EventType
+from comity.event.types import EVENT, EventType
 from comity.expression.tree import Expression
 from comity.pattern.bound import BoundPattern
 
@@ -31,6 +31,18 @@ class Domain:
     def publishes(self, type: EventType) -> bool:
         """Whether others may see the type."""
         return self.published is None or type.name in self.published
+
+    def published_taxonomy(self) -> Taxonomy:
+        """Its types as others may see them: what one inherits from a type that is not among them is its own."""
+        if self.published is None:
+            return self.taxonomy
+        built: dict[str, EventType] = {}
+        for one in self.taxonomy.subtypes(EVENT.name):  # parents before children
+            if self.publishes(one):
+                parent = next((built[name] for name in one.lineage if name in built), EVENT)
+                own = {name: each for name, each in one.attributes.items() if name not in parent.attributes}
+                built[one.qualified_name] = replace(one, parent=parent, own=own)
+        return Taxonomy(self.name, [built[one.qualified_name] for one in self.taxonomy.types if self.publishes(one)])
 
 
 class ContractKind(StrEnum):
@@ -66,6 +78,8 @@ class Contract:
     """The federation inside this one that it belongs to; None when it belongs to this one itself."""
     earlier: AbstractMapping[int, EventType] = field(default_factory=dict)
     """The types of earlier versions, to which some members or observers may still keep."""
+    own: frozenset[str] = frozenset()
+    """The types of observers, by qualified name, in which an observer sees its own events, too."""
 
     @property
     def kind(self) -> ContractKind:
@@ -89,6 +103,8 @@ class Subscription:
     sources: frozenset[str] | None = None
     """The domains whose events it wants; None for all of them."""
     priority: int = 0
+    own: bool = False
+    """Whether events of its own domain come back to it through contracts."""
 
 
 OPERAND = "/"

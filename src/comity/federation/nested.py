@@ -35,6 +35,15 @@ def by_folder(paths: Iterable[Path], root: Path | None) -> tuple[list[Path], dic
     return own, nested
 
 
+def is_inside(one: str | None, other: str | None) -> bool:
+    """Whether a federation, by its path (None for the one around all), is another one or inside it.
+
+    >>> is_inside("city.street", "city"), is_inside("city", "city.street"), is_inside("city", None)
+    (True, False, True)
+    """
+    return other is None or (one is not None and f"{one}.".startswith(f"{other}."))
+
+
 def observed_at_boundaries(
     own: Iterable[Contract], contracts: Mapping[str, Contract], nested: Mapping[str, Federation]
 ) -> dict[str, Contract]:

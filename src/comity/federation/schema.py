@@ -40,6 +40,8 @@ class MappingFile(_Strict):
     xslt: str | None = None
     version: int | None = None
     """The version of the contract that it keeps to; the current one by default."""
+    own: bool = False
+    """Of an observer: whether its own events come back to it, too."""
 
     @model_validator(mode="after")
     def _one_way(self) -> MappingFile:
@@ -136,6 +138,8 @@ class ProfileFile(_Strict):
     expires: Moment | None = None
     scope: list[str] = Field(default_factory=list)
     """The domains, or federations, whose events are wanted; all of them by default."""
+    own: bool = False
+    """Whether events of the subscriber's own domain come back to it through contracts, too."""
     priority: Annotated[int, Field(ge=-1000, le=1000)] = 0
 
     @property
@@ -147,7 +151,7 @@ class ProfileFile(_Strict):
         return {name: str(value) for name, value in given.items() if value is not None}
 
 
-TERMS = ("deliver", "active", "expires", "scope", "priority")
+TERMS = ("deliver", "active", "expires", "scope", "own", "priority")
 """How a profile is registered and delivered."""
 
 

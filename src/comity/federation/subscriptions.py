@@ -106,7 +106,7 @@ class ProfileReader:
         deliver = self._delivery(document, (*at, "deliver"), given, scope)
         wanted = _while_registered(tree, given)
         self.simple[name] = Subscription(
-            name, given.domain, scope.type, given.where, wanted, deliver, sources, given.priority
+            name, given.domain, scope.type, given.where, wanted, deliver, sources, given.priority, _wants_own(given)
         )
 
     def _take_composite(
@@ -188,7 +188,13 @@ def _operand_of(
     tree = bound.asked(operand)  # only events of its type come on the routes to it
     wanted = _while_registered(tree, given)
     name = f"{bound.name}{OPERAND}{operand}"
-    return Subscription(name, given.domain, scope.type, render(tree), wanted, {}, sources, given.priority)
+    own = _wants_own(given)
+    return Subscription(name, given.domain, scope.type, render(tree), wanted, {}, sources, given.priority, own)
+
+
+def _wants_own(given: ProfileFile) -> bool:
+    """Whether the domain's own events come back to it; to name oneself in the scope asks for it, too."""
+    return given.own or given.domain in given.scope
 
 
 # A profile that is registered for a part of the day, or until some time, wants only what happens meanwhile.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from comity.event.types import EVENT, EventType
 from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE, Expression, Not, conjunction
 from comity.federation.model import Contract, Federation, Subscription
+from comity.federation.nested import is_inside
 from comity.limits import Limits, limits
 from comity.plan.stages import Delivery, Failure, Plan, PlannedPattern, Route
 
@@ -94,8 +95,9 @@ class _Ways:
         condition = profile.tree if observe is None else observe.translate(profile.tree)
         seen_as = contract.type if observe is None else observe.target
         seen = self._after(observe, profile.deliver.get(seen_as.qualified_name))
+        with_own = profile.own or seen_as.qualified_name in contract.own
         for source, contracts, mediate in self._origins_of(contract):
-            if _is_wanted(source, profile):
+            if _is_wanted(source, profile) and (with_own or source.namespace != profile.domain):
                 yield _Way(source, contracts, mediate, condition, seen)
 
     def _origins_of(self, contract: Contract) -> tuple[_Origin, ...]:
@@ -105,16 +107,31 @@ class _Ways:
 
     def _walk(self, contract: Contract, passed: tuple[str, ...]) -> Iterator[_Origin]:
         """From the types of every member, each with its subtypes; through the contracts of federations, and further."""
-        for mapping in (one for mappings in contract.members.values() for one in mappings):
-            before = self.federation.contracts.get(mapping.source.namespace)
-            if before is None:
-                domain = self.federation.domains[mapping.source.namespace]
-                for below in domain.taxonomy.subtypes(mapping.source.qualified_name):
-                    if not below.abstract and domain.publishes(below):
+        for mappings in contract.members.values():
+            mapped = {one.source.qualified_name for one in mappings}
+            for mapping in mappings:
+                before = self.federation.contracts.get(mapping.source.namespace)
+                if before is None:
+                    for below in self._given(mapping, mapped):
                         yield _Origin(below, " → ".join(passed), mapping)
-            elif before.name not in passed:  # what a federation gives does not come back to it
-                for source, contracts, mediate in self._walk(before, (before.name, *passed)):
-                    yield _Origin(source, contracts, self._both(mediate, mapping))
+                elif before.name not in passed:  # what a contract gives does not come back to it
+                    for source, contracts, mediate in self._walk(before, (before.name, *passed)):
+                        if not self._comes_home(source, before, contract, mapping):
+                            yield _Origin(source, contracts, self._both(mediate, mapping))
+
+    def _given(self, mapping: Mapping, mapped: Set[str]) -> Iterator[EventType]:
+        """The concrete types whose events a member gives by a mapping: of several for a type, the nearest counts."""
+        domain = self.federation.domains[mapping.source.namespace]
+        for below in domain.taxonomy.subtypes(mapping.source.qualified_name):
+            nearest = next(name for name in below.lineage if name in mapped)
+            if nearest == mapping.source.qualified_name and not below.abstract and domain.publishes(below):
+                yield below
+
+    def _comes_home(self, source: EventType, outer: Contract, inner: Contract, mapping: Mapping) -> bool:
+        """Whether a federation would observe an event of a domain inside it, which left it before."""
+        if is_inside(outer.federation, inner.federation) or mapping.target.qualified_name in outer.own:
+            return False
+        return is_inside(self.federation.domains[source.namespace].federation, inner.federation)
 
     def failures(self, source: EventType, mediate: Mapping) -> Iterator[Failure]:
         """Each step of a mapping that can be the first to reject an event."""

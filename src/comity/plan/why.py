@@ -58,6 +58,8 @@ class Reasons:
     """Whether the profile is composite: then what is delivered comes to its pattern, as a candidate."""
     outside: tuple[str, ...] = ()
     """The domains of the profile's scope, when the event comes from another one."""
+    is_own: bool = False
+    """Whether the event is the subscriber's own, and no way brings it back."""
 
     @property
     def delivered(self) -> bool:
@@ -95,8 +97,10 @@ def why(
         for one in found.asks
         if one.type.qualified_name == event.type
     )
-    is_outside = scope is not None and event.type.rpartition(".")[0] not in scope
-    return Reasons(profile, event, ways, asked, planned is not None, tuple(sorted(scope or ())) if is_outside else ())
+    domain = event.type.rpartition(".")[0]
+    outside = tuple(sorted(scope)) if scope is not None and domain not in scope else ()
+    is_own = not fitting and plan.subscriber_of().get(profile) == domain
+    return Reasons(profile, event, ways, asked, planned is not None, outside, is_own)
 
 
 def _in_trace(way: Way, bound: BoundPattern) -> Way:

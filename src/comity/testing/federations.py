@@ -108,7 +108,10 @@ def federation_texts(chance: Random) -> Texts:
         files[f"domain_{name}"] = {"domain": name, "types": {one: type.as_file() for one, type in types.items()}}
     common: dict[str, _Type] = {}
     for name in ("shared", "second")[: chance.choice((1, 1, 2))]:
-        common[f"{name}.Common"] = _type(chance, chance.randint(1, 7), is_target=True)
+        made = _type(chance, chance.randint(1, 7), is_target=True)
+        if made.own in [one.own for one in common.values()]:  # a second contract of the same type is refused
+            continue
+        common[f"{name}.Common"] = made
         files[f"contract_{name}"] = _contract(chance, name, common[f"{name}.Common"], domains)
     files["profiles"] = {"profiles": dict(_profiles(chance, domains, common))}
     return {
@@ -187,8 +190,11 @@ def _contract(chance: Random, name: str, common: _Type, domains: Mapping[str, _T
         fitting = [one for one, type in domains[domain].items() if _can_be_made(type.all, common.all)]
         if fitting:
             observers[domain] = [_mapping(chance, fitting[0], common, domains[domain])]
+    if chance.random() < 0.3:
+        observers = {domain: [{**one, "own": True} for one in given] for domain, given in observers.items()}
     return {
         "contract": name,
+        "authority": OBSERVER,
         "types": {"Common": common.as_file()},
         "members": members,
         "observers": observers,
@@ -235,12 +241,14 @@ def _expressions(chance: Random, name: str, declared: Declared, source: _Attribu
 
 def _profiles(
     chance: Random, domains: Mapping[str, _Types], common: Mapping[str, _Type]
-) -> Iterator[tuple[str, dict[str, str]]]:
+) -> Iterator[tuple[str, dict[str, Any]]]:
     for number in range(chance.randint(0, 8)):
         domain = chance.choice([*domains, OBSERVER, OBSERVER])
         seen: Mapping[str, _Type] = chance.choice((common, domains[domain], domains[domain]))
         name = chance.choice(list(seen))
-        profile = {"domain": domain, "on": name}
+        profile: dict[str, Any] = {"domain": domain, "on": name}
+        if chance.random() < 0.2:
+            profile["own"] = True
         if chance.random() < 0.85:
             kinds = () if seen is common else tuple(seen)
             profile["where"] = filter_text(chance, paths_of(seen[name].all), kinds)
