@@ -54,6 +54,41 @@ def test_export_of_a_federation(comity, types, write, tmp_path):
     assert sorted(path.name for path in (tmp_path / "schemas").iterdir()) == ["house.xsd", "street.xsd"]
 
 
+RESERVED = """
+domain: bank
+publish: [Bell, bank.Doorbell]
+types:
+  Secret: {abstract: true, attributes: {vault: string}}
+  Inner: {extends: Secret, attributes: {guard: string}}
+  Bell: {extends: Inner, attributes: {door: string}}
+  Doorbell: {extends: Bell, attributes: {tone: int}}
+  Robbery: {attributes: {loot: int}}
+"""
+
+
+@pytest.mark.parametrize("form", ["xsd", "json-schema", "avro", "asyncapi"])
+@pytest.mark.parametrize("folder", ["city", "city/street"])
+def test_export_of_a_federation_writes_what_is_published(comity, write, form, folder):
+    write("city/federation.yaml", "federation: city\n")
+    if folder != "city":
+        write(f"{folder}/federation.yaml", "federation: street\n")
+    write(f"{folder}/bank.yaml", RESERVED)
+    result = comity("types", "export", "city", "--as", form, "--domain", "bank", "--out", "out.txt")
+    assert result.code == 0
+    written = Path("out.txt").read_text()
+    assert not any(name in written for name in ("Secret", "Inner", "Robbery", "loot"))
+    assert comity("types", "import", "out.txt", "--out", "back.yaml").code == 0
+    types = {one.name: one for one in _taxonomy("back.yaml").types}
+    assert {name: list(one.attributes) for name, one in types.items()} == {
+        "Bell": ["vault", "guard", "door"],
+        "Doorbell": ["vault", "guard", "door", "tone"],
+    }
+    assert types["Doorbell"].parent == types["Bell"]
+    everything = comity("types", "export", "city", "--as", form, "--domain", "bank", "--all")
+    assert "Robbery" in everything.out
+    assert "loot" not in comity("discover", "city").out
+
+
 def test_import_tells_what_it_cannot_keep(comity, write):
     write("gps.xsd", GPS)
     result = comity("types", "import", "gps.xsd", "--domain", "buses")

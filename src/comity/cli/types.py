@@ -69,16 +69,20 @@ def export_types(
     domain: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which domain or contract of a federation.", show_default="all")
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Of a federation: also what its domains do not publish.")
+    ] = False,
     out: OutOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Write types in another format.
 
-    The types of a whole federation go to a folder, a file for each domain and contract.
+    The types of a whole federation go to a folder, a file for each domain and contract. Of the types of a domain those
+    are written that it publishes; what they inherit from others is written as their own.
     """
     from comity.event.schemas.formats import FORMATS, select
 
-    found = _chosen(_exported(path), domain, path)
+    found = _chosen(_exported(path, everything=everything), domain, path)
     schema = FORMATS[form.value]
     if type is not None:
         found = {name: one for name, one in found.items() if one.taxonomy.find(type) is not None} or found
@@ -146,7 +150,7 @@ def show_types(
     """Show types with their attributes, each below what it extends."""
     from comity.event.schemas.domain_file import type_declaration
 
-    found = _exported(path)
+    found = _exported(path, everything=True)
     if format is Format.JSON:
         named = {name: {one.name: type_declaration(one) for one in each.taxonomy.types} for name, each in found.items()}
         write_json({"domains": named}, indent=2)
@@ -173,10 +177,10 @@ def _show_attributes(attributes: Mapping[str, AttributeType], indent: str) -> No
         _show_attributes(one.attributes or (one.element.attributes if one.element else {}), indent + "  ")
 
 
-def _exported(path: Path) -> dict[str, Exported]:
-    """The types at a path, by domain or contract."""
+def _exported(path: Path, *, everything: bool) -> dict[str, Exported]:
+    """The types at a path, by domain or contract; of a federation only what is published, or everything."""
     if path.is_dir():
-        return _of_federation(path)
+        return _of_federation(path, everything)
     if path.suffix in _YAML:
         own = _of_file(path)
         if own is not None:
@@ -203,7 +207,7 @@ def _of_file(path: Path) -> Exported | None:
     return Exported(taxonomy, sources if isinstance(sources, dict) else {})
 
 
-def _of_federation(folder: Path) -> dict[str, Exported]:
+def _of_federation(folder: Path, everything: bool) -> dict[str, Exported]:
     from comity.event.taxonomy import Taxonomy
     from comity.federation import load
 
@@ -211,7 +215,8 @@ def _of_federation(folder: Path) -> dict[str, Exported]:
     sources: dict[str, dict[str, Any]] = {}
     for spec in federation.sources:
         sources.setdefault(spec.domain, {})[spec.name] = {spec.kind: dict(spec.options)}
-    found = {name: Exported(one.taxonomy, sources.get(name, {})) for name, one in federation.domains.items()}
+    types = {name: one.taxonomy if everything else one.published_taxonomy() for name, one in federation.domains.items()}
+    found = {name: Exported(one, sources.get(name, {})) for name, one in types.items()}
     for name, contract in federation.contracts.items():
         found[name] = Exported(Taxonomy(contract.type.namespace, [contract.type]), {})
     return {name: one for name, one in found.items() if one.taxonomy.types}
