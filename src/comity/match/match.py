@@ -22,6 +22,7 @@ from comity.expression.scope import Scope
 from comity.expression.tree import Expression, IsType, attributes, conjunction
 from comity.pattern.scope import OpenNames
 from comity.profile.files import scan_profiles
+from comity.profile.patterns import as_simple
 from comity.profile.profile import Profile
 
 TYPE_PATH = ("event", "type")
@@ -145,7 +146,7 @@ def _bind(profiles: Iterable[Profile], taxonomy: Taxonomy | None) -> tuple[list[
     bound: list[BoundProfile] = []
     faults: list[ComityError] = []
     scopes = _Scopes(taxonomy)
-    for profile in profiles:
+    for profile in map(as_simple, profiles):
         try:
             scope, types = scopes.of(profile)
             bound.append(BoundProfile(profile.name, profile.bind(scope), types))

@@ -8,7 +8,7 @@ from pathlib import Path
 from comity.errors import ComityError, Faults
 from comity.event.taxonomy import Taxonomy
 from comity.pattern.bound import BoundPattern
-from comity.pattern.composite import Composite
+from comity.pattern.composite import Composite, OfOperand
 from comity.pattern.scope import OpenNames
 from comity.pattern.tree import Operand
 from comity.profile.files import scan_profiles
@@ -59,6 +59,15 @@ def as_composite(profile: Profile) -> Profile:
     name = profile.on.rpartition(".")[2] if profile.on else "it"
     composite = Composite(Operand(name, profile.on), profile.where)
     return Profile(profile.name, profile.where, None, profile.domain, profile.place, profile.locate, composite)
+
+
+def as_simple(profile: Profile) -> Profile:
+    """The profile as a filter, if its pattern is one event and nothing else is asked; otherwise as it is."""
+    operand = profile.composite.operand_alone if profile.composite is not None else None
+    if operand is None:
+        return profile
+    where = OfOperand.of(profile.where, operand)
+    return Profile(profile.name, where, operand.type, profile.domain, profile.place, profile.locate)
 
 
 def _line(error: ComityError) -> int:
