@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from comity.errors import ComityError, Faults
-from comity.pattern.bank import unbounded
+from comity.pattern.bounds import unbounded
 from comity.pattern.text.profiles import parse_composite
 from comity.pattern.tree import Both, Either, Operand, Selection, Sequence, Silence, Together, walk
 from tests.docs.pages import DOCS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from comity.pattern.bank import unbounded
 from comity.pattern.bound import BoundPattern
+from comity.pattern.bounds import unbounded
 from comity.pattern.explain import explain_patterns, pattern_edges
 from comity.pattern.facts import conditions, kept, key_texts, why_general, why_one_trace
 from comity.pattern.flat_bank import as_flat

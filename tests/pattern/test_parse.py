@@ -127,7 +127,7 @@ def test_parse_pattern_takes_every_unit_of_time(text, length):
         ("A[2][3]", 6, "two selections", "syntax"),
         ("A[2] a[3]", 8, "two selections", "syntax"),
         ("first A[2]", 7, "two selections", "syntax"),
-        ("A and B", 3, "cannot name an operand", "syntax"),
+        ("A and B", 3, "does not fit", "syntax"),
         ("A where", 3, "cannot name an operand", "syntax"),
         ("A Limit ; B", 3, "cannot name an operand", "syntax"),
         ("A event ; B", 3, "cannot name an operand", "syntax"),

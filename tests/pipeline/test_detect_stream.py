@@ -22,8 +22,8 @@ from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.jsonlines import decode
 from comity.event.taxonomy import Taxonomy
-from comity.pattern.bank import unbounded
 from comity.pattern.bound import BoundPattern
+from comity.pattern.bounds import unbounded
 from comity.pattern.occurrence import microseconds
 from comity.pattern.reference import reports
 from comity.pattern.text.profiles import parse_composite

@@ -160,7 +160,7 @@ def _run(request: DetectRequest, engine: Engine, rejected: Path | None, *, count
 
 def _patterns(path: Path, taxonomy: Taxonomy | None, *, stream: bool) -> list[BoundPattern]:
     """The composite profiles of a file, bound; of a stream, such as can run for ever."""
-    from comity.pattern.bank import check_bounded
+    from comity.pattern.bounds import check_bounded
     from comity.profile.patterns import read_bound_patterns
 
     found = read_bound_patterns(path, taxonomy)

@@ -10,7 +10,7 @@ from comity.errors import ComityError
 from comity.federation.files import federation_files, load
 from comity.federation.model import Federation
 from comity.federation.text_profiles import text_profile_files
-from comity.pattern.bank import check_bounded
+from comity.pattern.bounds import check_bounded
 
 Signature = tuple[tuple[str, int, int, int, int], ...]
 

@@ -6,7 +6,7 @@ names are detected once. What is kept between batches is a value that can be wri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,13 +15,10 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from comity.errors import Misuse
 from comity.pattern.bound import BoundPattern
-from comity.pattern.horizon import horizons, is_bounded
 from comity.pattern.report import Happening
 from comity.pattern.rows import REPORTS, STATE, Decode
 from comity.pattern.sharing import Sharing
-from comity.pattern.tree import unlimited_operands
 from comity.pattern.tree_bank import TreeBank
 
 if TYPE_CHECKING:
@@ -155,25 +152,3 @@ class Bank:
                 own.set_column(0, REPORTS.field(0), pa.array(np.full(len(own), one, np.int32))) for one in others
             ]
         return pa.concat_tables(copies)
-
-
-def unbounded(patterns: Iterable[BoundPattern]) -> list[BoundPattern]:
-    """The patterns whose state grows without bound: neither time frames nor a limit bound it."""
-    return [one for one in patterns if _is_unbounded(one)]
-
-
-def _is_unbounded(one: BoundPattern) -> bool:
-    if one.parameters.limit is None:
-        return not is_bounded(one.pattern)
-    found = horizons(one.pattern)
-    return any(found[name] is None for name in unlimited_operands(one.pattern))
-
-
-def check_bounded(patterns: Iterable[BoundPattern]) -> None:
-    """Refuse patterns whose state would grow as long as a stream runs."""
-    for pattern in unbounded(patterns):
-        raise Misuse(
-            f"the state of profile {pattern.name!r} grows without bound",
-            code="unbounded-pattern",
-            hint="give the pattern a time frame (`within 1 h`), or the profile a limit (`limit 1000`)",
-        )

@@ -22,8 +22,8 @@ from comity.connect.notification import first_code
 from comity.connect.staged import staged_results
 from comity.event.taxonomy import Taxonomy
 from comity.event.window import Window
-from comity.pattern.bank import check_bounded
 from comity.pattern.bound import BoundPattern
+from comity.pattern.bounds import check_bounded
 from comity.pattern.rows import Found
 from comity.pipeline.batches import FileBatches, lag_s
 from comity.pipeline.detect import PatternSession

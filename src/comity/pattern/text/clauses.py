@@ -12,6 +12,7 @@ from comity.expression.parse import Parsed, as_filter, error_at, parse_text
 from comity.expression.tree import Attribute
 from comity.pattern.composite import Composite
 from comity.pattern.parameters import ALL, COLLECT, FIRST, LAST, Consume, Duplicates, Parameters
+from comity.pattern.text.foreign import foreign_in_condition
 from comity.pattern.text.parse import parse_pattern
 from comity.pattern.text.words import is_reserved
 from comity.pattern.tree import Pattern, bound_operands
@@ -64,9 +65,20 @@ def _unknown_operand(text: str, own: Iterable[str], pattern: Pattern) -> Misuse 
 
 def parse_condition(text: str) -> Parsed:
     """What stands behind `where`."""
-    parsed = parse_text(text)
+    try:
+        parsed = parse_text(text)
+    except Misuse as error:
+        raise _foreign(text, error) or error from None
     as_filter(parsed.tree)  # a value is refused here, where its place is known
     return parsed
+
+
+def _foreign(text: str, error: Misuse) -> Misuse | None:
+    """The error about a foreign word in a condition, if one is where it cannot be read."""
+    if error.code != "syntax" or error.place is None or error.place.line is None:
+        return None
+    before = text.split("\n")[: error.place.line - 1]
+    return foreign_in_condition(text, sum(len(line) + 1 for line in before) + (error.place.column or 1) - 1)
 
 
 def parse_duplicates(text: str) -> dict[str, Any]:

@@ -5,7 +5,6 @@ From the loosest operator to the tightest: `|`, `;`, `&`, `:`, then `not`, then 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,7 +19,8 @@ from comity.event.types import EVENT
 from comity.expression.parse import error_at, shown_in
 from comity.limits import limits
 from comity.pattern.text.durations import read_duration
-from comity.pattern.text.words import is_name, is_reserved
+from comity.pattern.text.foreign import ADVICE_FOR_TYPES, foreign_in_pattern
+from comity.pattern.text.words import is_foreign_type, is_name, is_reserved
 from comity.pattern.tree import (
     Absent,
     Both,
@@ -54,7 +54,7 @@ _READABLE = {
 }
 _OPERATORS = {"VBAR", "SEMICOLON", "AMPERSAND", "COLON"}
 _SYMBOLS = {"and": "&", "or": "|"}
-_LAST_WORD = re.compile(r"(\w+)\s*\Z")
+_BETWEEN = "between events stands `;` (one after the other), `&` (in any order), `|` (either) or `:` (at one time)"
 
 
 def parse_pattern(text: str) -> Pattern:
@@ -70,7 +70,8 @@ def parse_pattern(text: str) -> Pattern:
         raise _unexpected_token(text, error) from None
     except UnexpectedCharacters as error:
         position = error.pos_in_stream or 0
-        raise _syntax_error(text, position, f"{text[position]!r} does not fit here", set(error.allowed or ())) from None
+        plain = _syntax_error(text, position, f"{text[position]!r} does not fit here", set(error.allowed or ()))
+        raise foreign_in_pattern(text, position) or plain from None
     except Misuse as error:
         raise shown_in(text, error) from None
     return pattern
@@ -88,11 +89,13 @@ def _unexpected_token(text: str, error: UnexpectedToken) -> Misuse:
     if token.type == "$END":
         return _syntax_error(text, len(text.rstrip()), "the pattern ends too early", error.expected)
     position, hint = error.pos_in_stream or 0, None
-    before = _LAST_WORD.search(text, max(0, position - 20), position)
-    if before and before[1].lower() in _SYMBOLS:
-        return error_at(text, before.start(), _bad_name(before[1]))
+    foreign = foreign_in_pattern(text, position)
+    if foreign is not None:
+        return foreign
     if token.type in _OPERATORS and "WITHIN" in error.expected and not error.expected & _OPERATORS:
         hint = "a time frame stands last in its group: put parentheses around what it is about"
+    elif token.type in ("NAME", "QUOTED_NAME") and error.expected >= _OPERATORS:
+        hint = _BETWEEN
     return _syntax_error(text, position, f"{str(token)!r} does not fit here", error.expected, hint)
 
 
@@ -225,6 +228,9 @@ class _Builder(Transformer[Token, Any]):
     def operand(self, parts: list[Any]) -> _Part:
         (at, name_of_type), *more = parts
         names = [one for one in more if isinstance(one, Token)]
+        if names and is_foreign_type(name_of_type) and at.type == "NAME":
+            hint = f"{ADVICE_FOR_TYPES[at.lower()]}; a type of this name stands in backticks"
+            raise _refusal(at, f"{str(at)!r} does not fit here", hint)
         written = _Named(names[0] if names else at, name_of_type, str(names[0]).strip("`") if names else None)
         node = Operand("", None if name_of_type == EVENT.name else name_of_type)
         return _selected(_Part(node, 1, at, (written,)), more)

@@ -130,7 +130,28 @@ def _parse_rule(text: str) -> Rule:
     return rule
 
 
+_FOREIGN = (
+    (r"(?<![=!<>])=(?!=)", "RDL compares with `==`"),
+    (r"<>", "RDL writes `!=`"),
+    (r"&&|&|\bAND\b", "RDL writes `and`"),
+    (r"\|\||\||\bOR\b", "RDL writes `or`"),
+    (r"\b(?:not|NOT)\b", "RDL writes `!`"),
+    (
+        r"->|=>",
+        "RDL has no sequences: compare times, `h1.time > h2.time`, or write a composite profile: `on A a ; B b`",
+    ),
+    (r"\bwithin\b", "RDL has no time frames: compare times, `h1.time < h2.time + 5000`, or write a composite profile"),
+)
+"""What other languages write, and RDL does not."""
+
+
 def _syntax_error(text: str, position: int, message: str, expected: set[str]) -> Misuse:
+    for spelling, advice in _FOREIGN:
+        for found in re.finditer(spelling, text):
+            # At the place where the rule can no longer be read, or as the last thing in front of it.
+            if found.start() <= position and not text[found.end() : position].strip():
+                error = Misuse(f"{found[0]!r} does not fit here", code="syntax", hint=advice)
+                return error_at(text, found.start(), error)
     wanted = sorted({_READABLE.get(name, name.lower()) for name in expected})
     return error_at(text, position, Misuse(message, code="syntax", hint=f"expected {', '.join(wanted)}"))
 
