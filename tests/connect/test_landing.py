@@ -400,3 +400,18 @@ def _child(source: Path, out: Path) -> subprocess.Popen[bytes]:
     assert child.stdout.readline() == b"up\n"
     child.stdout.close()
     return child
+
+
+def test_sources_that_share_a_folder_for_what_they_refuse_do_not_take_each_others(tmp_path: Path) -> None:
+    shared = tmp_path / "rejected"
+    for name in ("house-door", "house", "house-door-2"):
+        items: list[Item] = [f"{name}\n{number}".encode() for number in range(3)]
+        with limited(max_landed_rows=1):
+            run(Landing(MemorySource(items), tmp_path / name, rejected=shared))
+            (shared / f".landed-{name}-000000000009.jsonl").write_text("a crash left this")
+    for name in ("house", "house-door-2", "house-door"):
+        run(Landing(MemorySource([]), tmp_path / name, rejected=shared))
+    assert sorted(json.loads(one)["raw"].split("\n")[0] for one in landed(shared)) == (
+        ["house"] * 3 + ["house-door"] * 3 + ["house-door-2"] * 3
+    )
+    assert not list(shared.glob(".*"))

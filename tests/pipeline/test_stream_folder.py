@@ -187,3 +187,43 @@ def test_what_spark_noted_of_a_batch_is_on_the_disk_before_its_results_count(
         stream.close()
     assert lines(out / "fire_station")
     assert lost == []
+
+
+class Killed(BaseException):
+    """The program ends here; the Spark that it started does not."""
+
+
+class KilledStream(StreamRun):
+    """Dies when its batch is staged."""
+
+    staged: dict[Path, bytes]
+
+    def _publish(self, summary: Summary, staging: Path, *others: Any) -> Summary:
+        KilledStream.staged = {path: path.read_bytes() for path in staging.rglob("*") if path.is_file()}
+        raise Killed
+
+
+class NextStream(StreamRun):
+    """Does the batch again, while the Spark of the one before comes to the end of its job."""
+
+    def _match(self, *arguments: Any) -> Any:
+        matched = super()._match(*arguments)
+        for path, content in KilledStream.staged.items():
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+        return matched
+
+
+def test_what_a_spark_writes_that_outlived_its_program_is_not_published(spark: SparkSession, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    broken = write(tmp_path / "events" / "1.jsonl")
+    broken.write_text(broken.read_text() + "{broken\n")
+    with pytest.raises(Killed):
+        KilledStream(WatchedFederation(EXAMPLE), out).take_batch(spark, [str(broken)], 0)
+    assert KilledStream.staged
+    stream = NextStream(WatchedFederation(EXAMPLE), out)
+    stream.take_batch(spark, [str(broken)], 0)
+    assert len(lines(out / "rejected")) == 1
+    assert len(lines(out / "fire_station")) == 2
+    StreamRun(WatchedFederation(EXAMPLE), out).take_batch(spark, [], 1)
+    assert not list(out.glob(".work-*"))

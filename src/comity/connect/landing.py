@@ -247,7 +247,7 @@ class Landing:
         written = []
         for folder, lines in ((self.rejected, pending.rejected), (self.folder, pending.lines)):
             if lines:
-                path = folder / f".{self._name}-{self._number:012d}.jsonl"
+                path = folder / self._hidden_name(folder, f"{self._number:012d}")
                 write_new(path, b"\n".join(lines) + b"\n")
                 written.append(path)
         sync_all({path.parent for path in written})  # their names must be there before the position says so
@@ -268,11 +268,16 @@ class Landing:
     def _recover(self) -> None:
         self._number, self._position = self._read_position()
         for folder in (self.rejected, self.folder):
-            for hidden in folder.glob(f".{self._name}-*.jsonl"):
-                if hidden.name == f".{self._name}-{self._number:012d}.jsonl":
+            for hidden in folder.glob(self._hidden_name(folder, "[0-9]" * 12)):
+                if hidden.name == self._hidden_name(folder, f"{self._number:012d}"):
                     self._show(hidden)
                 else:
                     hidden.unlink()
+
+    def _hidden_name(self, folder: Path, number: str) -> str:
+        """Other sources may put what they refuse into the same folder; there the name says from which one it is."""
+        is_shared = folder == self.rejected and self.rejected.parent != self.folder
+        return f".{self._name}-{self.folder.name}-{number}.jsonl" if is_shared else f".{self._name}-{number}.jsonl"
 
     def _position_file(self) -> Path:
         return self.folder / f".{self._name}.position.json"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import reduce
@@ -22,6 +24,7 @@ from comity.pipeline.failure import spark_failures
 from comity.pipeline.wrap import plain_path
 
 CHECKPOINT = ".checkpoint"
+_WORK = ".work-"
 _LOOK_S = 10.0
 """Seconds between two looks for files that nobody reads."""
 _EVENT_FILES = "*{" + ",".join(SUFFIXES) + "}"
@@ -115,6 +118,17 @@ def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **option
     # Spark passes over files that are a week older than the newest one it saw, without a word.
     reader = reader.option("maxFileAge", f"{limits().max_age_days + 1}d")
     return reader.option("pathGlobFilter", _EVENT_FILES).options(**options).load(str(folder)).select("path")
+
+
+def attempt_folder(out: Path, number: int) -> Path:
+    """Where one attempt at a batch stages its work; what is left of other attempts is removed.
+
+    Each has a name of its own, because a Spark whose program was killed may still be writing for an earlier one, and
+    what it writes must not be taken for ours.
+    """
+    for stale in out.glob(f"{_WORK}*"):
+        shutil.rmtree(stale, ignore_errors=True)
+    return out / f"{_WORK}{number}-{uuid.uuid4().hex[:12]}"
 
 
 def sync_checkpoint(checkpoint: Path, number: int) -> None:

@@ -25,7 +25,7 @@ from comity.event.window import Window
 from comity.pattern.bound import BoundPattern
 from comity.pattern.bounds import check_bounded
 from comity.pattern.rows import Found
-from comity.pipeline.batches import FileBatches, lag_s
+from comity.pipeline.batches import FileBatches, attempt_folder, lag_s
 from comity.pipeline.detect import PatternSession
 from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lines
 from comity.pipeline.detect_buckets import read_found
@@ -91,8 +91,7 @@ class DetectStream:
         started = time.monotonic()
         patterns = self.patterns()
         check_bounded(patterns)
-        work = self.out / f".work-{number}"
-        shutil.rmtree(work, ignore_errors=True)
+        work = attempt_folder(self.out, number)
         before = self._batches.before(number, spark)
         session = self._current(patterns, spark, before.compiled)
         staging, window = work / "candidates", Window.around(self.clock())

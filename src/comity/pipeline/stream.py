@@ -35,7 +35,7 @@ from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
 from comity.limits import limits
-from comity.pipeline.batches import FileBatches, lag_s
+from comity.pipeline.batches import FileBatches, attempt_folder, lag_s
 from comity.pipeline.deliver import is_wanted, observe_hits
 from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lines
 from comity.pipeline.detect_extract import staged_figures
@@ -101,7 +101,7 @@ class StreamRun:
         started = time.monotonic()
         prepared = self._current(spark)
         compiled = time.monotonic()
-        staging = self.out / f".work-{number}"
+        staging = attempt_folder(self.out, number)
         summary, reports = self._match(prepared, files, staging, number)
         matched = time.monotonic()
         summary = self._publish(summary, staging, prepared, reports, number)
