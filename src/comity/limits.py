@@ -59,6 +59,10 @@ class Limits:
     """Worst-case cost of one profile in matching, in the unit of `match/cost.py`; a dearer one is refused."""
     profile_lock_timeout_ms: int = 60_000
     """Milliseconds that a change of profiles waits for another one to finish."""
+    federation_grace_ms: int = 2_000
+    """Milliseconds that a running stream waits for a file of its federation that is gone or empty; then that counts."""
+    federation_settle_ms: int = 100
+    """Milliseconds that the files of a federation must stay the same before a running stream takes up their change."""
     max_metric_profiles: int = 200
     """Profiles that have a metric of their own; the others are counted together as `other`."""
     max_delivery_attempts: int = 8

@@ -21,6 +21,7 @@ from comity.errors import ComityError, Misuse, Place
 
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
+    from comity.federation.watch import Signature
     from comity.pattern.bound import BoundPattern
     from comity.plan.stages import Summary
 
@@ -32,23 +33,26 @@ class WatchedPatterns:
     path: Path
     taxonomy: Taxonomy | None
     format: Format
-    _stamp: tuple[int, int] | None = field(default=None, init=False)
+    _signature: Signature | None = field(default=None, init=False)
     _known: list[BoundPattern] = field(default_factory=list, init=False)
 
     def current(self) -> list[BoundPattern]:
         """The patterns of now."""
+        from comity.federation.watch import marks, settled
         from comity.profile.patterns import read_bound_patterns
 
-        try:
-            status = self.path.stat()
-            stamp = (status.st_mtime_ns, status.st_size)
-            if stamp != self._stamp:
-                self._known, self._stamp = read_bound_patterns(self.path, self.taxonomy), stamp
-        except (ComityError, OSError) as error:
-            if self._stamp is None:
-                raise
-            found = error if isinstance(error, ComityError) else _unreadable(error, self.path)
-            show([found], self.format)
+        if self._signature is None:
+            signature = marks([self.path])
+            self._known = read_bound_patterns(self.path, self.taxonomy)
+            self._signature = signature
+            return self._known
+        signature = settled(lambda: marks([self.path]), self._signature)
+        if signature != self._signature:
+            self._signature = signature
+            try:
+                self._known = read_bound_patterns(self.path, self.taxonomy)
+            except (ComityError, OSError) as error:
+                show([error if isinstance(error, ComityError) else _unreadable(error, self.path)], self.format)
         return self._known
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from logging import WARNING
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from comity.logs import log
 if TYPE_CHECKING:
     from comity.cli.metrics import MetricsOutput
     from comity.connect.landing import Landing
+    from comity.federation.watch import Removed
     from comity.plan import Summary
 
 
@@ -109,7 +111,15 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
         log("federation not changed", error=str(error))
         show([error], request.format)
 
-    watched = WatchedFederation(request.folder, report_fault)
+    def report_removed(removed: Removed) -> None:
+        names = {"domains": removed.domains, "contracts": removed.contracts, "profiles": removed.profiles}
+        log("federation files removed", level=WARNING, files=[str(path) for path in removed.files], **names)
+        if request.format is Format.JSON:
+            write_json({"warning": str(removed), "code": "files-removed"}, stderr=True)
+        else:
+            console(stderr=True).print(f"warning: {removed}", style="yellow")
+
+    watched = WatchedFederation(request.folder, report_fault, report_removed)
     watched.current()
     folders = [path.resolve() for path in request.sources.paths]
     check_folders(folders)

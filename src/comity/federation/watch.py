@@ -1,18 +1,46 @@
-"""A federation whose files may change while it runs."""
+"""A federation whose files may change while it runs.
+
+Files are not changed at one stroke. Some editors remove a file and write it anew, others write it in pieces, and tools
+that copy a folder do both. So a change counts when the files have stayed the same for a moment, and a file that is gone
+or empty is waited for before its absence counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from comity.errors import ComityError
+from comity.errors import ComityError, Misuse
 from comity.federation.files import federation_files, load
 from comity.federation.model import Federation
 from comity.federation.text_profiles import text_profile_files
+from comity.limits import limits
 from comity.pattern.bounds import check_bounded
 
-Signature = tuple[tuple[str, int, int, int, int], ...]
+Mark = tuple[int, int, int, int]
+Signature = Mapping[Path, Mark]
+"""By file, what changes when the file does."""
+
+_POLL_S = 0.02
+_SIZE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Files that are gone for good, and what the federation had of them."""
+
+    files: tuple[Path, ...]
+    domains: tuple[str, ...]
+    contracts: tuple[str, ...]
+    profiles: tuple[str, ...]
+
+    def __str__(self) -> str:
+        kinds = (("domain", self.domains), ("contract", self.contracts), ("profile", self.profiles))
+        lost = [f"{kind} {name}" for kind, names in kinds for name in names]
+        files = ", ".join(str(path) for path in self.files)
+        return f"removed: {files}. " + (f"It goes on without {', '.join(lost)}" if lost else "Nothing is lost by it")
 
 
 @dataclass(slots=True)
@@ -20,29 +48,49 @@ class WatchedFederation:
     """The federation of a folder, read anew when one of its files changed.
 
     A change that cannot be read, or not be run for ever, is reported to `on_fault`, and the last good state stays in
-    force.
+    force. Files that are gone, and not only replaced, are told to `on_removed`.
     """
 
     folder: Path
     on_fault: Callable[[ComityError], None] = lambda error: None
+    on_removed: Callable[[Removed], None] = lambda removed: None
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], object] = time.sleep
     _federation: Federation | None = field(default=None, init=False)
-    _signature: Signature = field(default=(), init=False)
-    _beside: Signature = field(default=(), init=False)
-    """The same of tables, rates, functions and stylesheets, which the files name."""
+    _signature: Signature = field(default_factory=dict, init=False)
 
     def current(self) -> Federation:
-        """The federation as its files say now."""
-        signature = _marks([*federation_files(self.folder), *text_profile_files(self.folder)])
+        """The federation as its files say now; while they are being changed, it waits."""
         if self._federation is None:
-            self._federation, self._signature = self._load(), signature
-            self._beside = _marks(self._federation.files)
-        elif signature != self._signature or _marks(self._federation.files) != self._beside:
-            self._signature, self._beside = signature, _marks(self._federation.files)
-            try:
-                self._federation = self._load()
-            except ComityError as error:
-                self.on_fault(error)
+            self._signature = self._look()
+            self._federation = self._load()
+            self._signature = {**marks(self._federation.files), **self._signature}
+            return self._federation
+        signature = settled(self._look, self._signature, self.clock, self.sleep)
+        if signature != self._signature:
+            self._federation = self._changed(self._federation, signature)
         return self._federation
+
+    def _changed(self, before: Federation, signature: Signature) -> Federation:
+        gone = tuple(path for path in self._signature if path not in signature)
+        self._signature = signature
+        try:
+            found = self._load()
+        except ComityError as error:
+            self.on_fault(error)
+            return before
+        self._signature = {**marks(found.files), **signature}
+        if gone:
+            self.on_removed(_removed(gone, before, found))
+        return found
+
+    def _look(self) -> Signature:
+        """What is there: the files of the federation, and tables, rates, functions and stylesheets, which they name."""
+        beside = self._federation.files if self._federation else ()
+        try:
+            return marks([*federation_files(self.folder), *text_profile_files(self.folder), *beside])
+        except (Misuse, OSError):  # the folder is gone or empty; reading it says so
+            return {}
 
     def _load(self) -> Federation:
         found = load(self.folder)
@@ -50,14 +98,58 @@ class WatchedFederation:
         return found
 
 
-def _marks(paths: Iterable[Path]) -> Signature:
-    return tuple(_mark(path) for path in paths)
+def settled(
+    look: Callable[[], Signature],
+    known: Signature,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Signature:
+    """What `look` sees, once it is at rest; at once if it is what was known.
+
+    It is at rest when it was the same for `federation_settle_ms`, and no file that was known is gone or empty; such a
+    file is waited for `federation_grace_ms`.
+    """
+    seen = look()
+    since = began = clock()
+    while seen != known:
+        now = clock()
+        if now - began >= limits().federation_grace_ms / 1_000:
+            break
+        if _is_whole(seen, known) and now - since >= limits().federation_settle_ms / 1_000:
+            break
+        sleep(_POLL_S)
+        again = look()
+        if again != seen:
+            seen, since = again, clock()
+    return seen
 
 
-def _mark(path: Path) -> tuple[str, int, int, int, int]:
-    """What changes when a file does, even by an edit that keeps its size and its time."""
-    try:
-        stat = path.stat()
-    except FileNotFoundError:  # removed since the folder was listed
-        return str(path), 0, 0, 0, 0
-    return str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
+def _is_whole(seen: Signature, known: Signature) -> bool:
+    return all(path in seen for path in known) and all(
+        mark[_SIZE] or known.get(path) == mark for path, mark in seen.items()
+    )
+
+
+def marks(paths: Iterable[Path]) -> Signature:
+    """The files that are there, each with what changes even by an edit that keeps its size and its time."""
+    found: dict[Path, Mark] = {}
+    for path in paths:
+        try:
+            stat = path.stat()
+        except OSError:  # removed since the folder was listed, or not to be seen
+            continue
+        found[path] = (stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns)
+    return found
+
+
+def _removed(files: tuple[Path, ...], before: Federation, after: Federation) -> Removed:
+    def lost(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
+        kept = set(new)
+        return tuple(name for name in old if name not in kept)
+
+    return Removed(
+        files,
+        lost(before.domains, after.domains),
+        lost(before.contracts, after.contracts),
+        lost([*before.profiles, *before.composites], [*after.profiles, *after.composites]),
+    )
