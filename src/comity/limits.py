@@ -91,6 +91,8 @@ class Limits:
     """Records of one file that a live source lands in."""
     max_landed_bytes: int = 33_554_432
     """Bytes of one file that a live source lands in, beyond its last record."""
+    max_file_attempts: int = 2
+    """Times in a row that Spark may fail to read a file, in each way of reading it; then it is set aside."""
     max_source_attempts: int = 6
     """Times in a row that a live source may fail before its run does."""
     max_traced_events: int = 2_000

@@ -16,7 +16,7 @@ from comity.cli.output import console, write_json
 from comity.cli.progress import StreamLine
 from comity.cli.session import Format
 from comity.cli.spark import start_spark, wait_for
-from comity.cli.stream import StreamPace, tell_unknown
+from comity.cli.stream import StreamPace, tell_set_aside, tell_unknown
 from comity.errors import ComityError, Misuse, Place
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
             figures.take,
             request.start_us,
             on_unknown=tell_unknown,
+            on_set_aside=tell_set_aside,
         )
         stack.callback(stream.close)
         query = stream.start(
@@ -89,7 +90,7 @@ def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
             until_empty=pace.until_empty,
             files_per_batch=pace.files_per_batch,
         )
-        wait_for(query, request.format, meanwhile=stream.look_around, stopping=lambda: None)
+        wait_for(query, stream, request.format, meanwhile=stream.look_around, stopping=lambda: None)
     figures.close(request.out)
 
 

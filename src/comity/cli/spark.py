@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 
 from comity.cli.output import console
 from comity.cli.session import Format, Session
-from comity.errors import Misuse
+from comity.errors import ComityError, Misuse
 
 _BRIEF_BYTES = 32_000_000
 """With less than this to read, starting up is most of the work."""
@@ -62,8 +62,29 @@ def start_spark(
     return spark
 
 
-def wait_for(query: Any, format: Format, *, meanwhile: Callable[[], None], stopping: Callable[[], None]) -> None:
-    """Wait until a streaming query ends, or Ctrl-C ends it; every second there is time for something else."""
+class HasFault(Protocol):
+    """A stream, which knows why a batch failed."""
+
+    @property
+    def fault(self) -> ComityError | None: ...
+
+
+def wait_for(
+    query: Any, stream: HasFault, format: Format, *, meanwhile: Callable[[], None], stopping: Callable[[], None]
+) -> bool:
+    """Wait until a streaming query ends, or Ctrl-C ends it; every second there is time for something else.
+
+    Gives whether it ended by itself.
+    """
+    try:
+        return _wait_for(query, format, meanwhile, stopping)
+    except ComityError:
+        if stream.fault is not None:
+            raise stream.fault from None
+        raise
+
+
+def _wait_for(query: Any, format: Format, meanwhile: Callable[[], None], stopping: Callable[[], None]) -> bool:
     from comity.pipeline.failure import spark_failures
 
     with _asked_to_stop() as asked, spark_failures():
@@ -74,6 +95,7 @@ def wait_for(query: Any, format: Format, *, meanwhile: Callable[[], None], stopp
             query.stop()
             if format is Format.TEXT:
                 console(stderr=True).print("stopped; the same command goes on from here", style="dim")
+        return not asked.is_set()
 
 
 @contextmanager

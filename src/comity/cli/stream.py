@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from comity.cli.metrics import MetricsOutput
     from comity.connect.landing import Landing
     from comity.federation.watch import Removed
+    from comity.pipeline.quarantine import SetAside
     from comity.plan import Summary
 
 
@@ -141,7 +142,15 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
             figures.take(number, done)
 
         owners = request.sources.owners(request.out)
-        stream = StreamRun(watched, request.out, take, request.results, on_unknown=tell_unknown, owners=owners)
+        stream = StreamRun(
+            watched,
+            request.out,
+            take,
+            request.results,
+            on_unknown=tell_unknown,
+            owners=owners,
+            on_set_aside=tell_set_aside,
+        )
         stack.callback(stream.close)
         if outbox is not None:
             outbox.send()  # what a run that was killed had published but not sent
@@ -166,7 +175,7 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
             _look_after(landed)
             stream.look_around()
 
-        wait_for(query, request.format, meanwhile=look, stopping=stop_sending)
+        wait_for(query, stream, request.format, meanwhile=look, stopping=stop_sending)
     log("stream stopped", batches=figures.batches, records=figures.records)
     figures.close()
 
@@ -180,6 +189,12 @@ def tell_unknown(files: list[Path]) -> None:
 
 
 _MOST_NAMED = 3
+
+
+def tell_set_aside(file: SetAside) -> None:
+    """Say which file could not be read to its end."""
+    where = "" if file.line is None else f" from {file.line:,} on"
+    console(stderr=True).print(f"set aside: {file.file}{where}: {file.reason} [{file.code}]", style="yellow")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
-from comity.connect.folder import DEAD_LETTERS, STAGING
+from comity.connect.folder import DEAD_LETTERS, QUARANTINE, STAGING
 from comity.errors import Misuse, Place
 
 LOCK, REPLAY_LOCK = ".lock", ".replay.lock"
@@ -178,7 +178,7 @@ def _not_empty(out: Path) -> Misuse:
 
 def _is_result(path: Path, out: Path) -> bool:
     inside = path.relative_to(out).parts
-    is_ours = path.name.startswith(("part-", "batch-", "landed-")) or inside[0] == DEAD_LETTERS
+    is_ours = path.name.startswith(("part-", "batch-", "landed-")) or inside[0] in (DEAD_LETTERS, QUARANTINE)
     return is_ours or any(name.startswith(".") for name in inside)
 
 

@@ -17,6 +17,9 @@ REJECTED = "rejected"
 DEAD_LETTERS = "dead-letters"
 """The folder of notifications that a sink did not take. No domain may have this name either."""
 
+QUARANTINE = "quarantine"
+"""The folder of files that a stream could not read to their ends. No domain may have this name either."""
+
 STAGING = ".staging"
 """Where results stand until the run is complete."""
 

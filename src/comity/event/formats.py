@@ -56,6 +56,7 @@ FORMATS = (
 SUFFIXES = tuple(one.suffix for one in FORMATS)
 """How files of events in a directory are named; a single file of another name is read as JSON Lines."""
 
+_BROKEN, _UNREADABLE = "broken-", "unreadable-file"
 _HIDDEN = (".", "_")
 _PLAIN_LINES, _COMPRESSED_LINES = FORMATS[:2]
 
@@ -69,6 +70,15 @@ def format_of(path: str | Path) -> FileFormat:
     name = str(path)
     known = next((one for one in FORMATS if name.endswith(one.suffix)), None)
     return known or (_COMPRESSED_LINES if name.endswith(".gz") else _PLAIN_LINES)
+
+
+def is_file_fault(code: str) -> bool:
+    """Whether the fault of a rejected record is about the rest of its file, and not about one record.
+
+    >>> is_file_fault("broken-gzip"), is_file_fault("bad-json")
+    (True, False)
+    """
+    return code.startswith(_BROKEN) or code == _UNREADABLE
 
 
 def is_event_file(path: Path) -> bool:

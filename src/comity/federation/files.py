@@ -34,7 +34,7 @@ from comity.meaning.ontology_file import read_ontology
 from comity.meaning.rates import Rates
 from comity.meaning.units import check_unit
 
-_RESERVED = ("rejected", "dead-letters", "late")
+_RESERVED = ("rejected", "dead-letters", "late", "quarantine")
 """Names that a domain may not have: folders of results are named after domains."""
 _FIRST_KEYS = ("domain", "contract", "profiles", "rates", "codes", "federation")
 

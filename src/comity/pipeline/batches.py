@@ -16,11 +16,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.claim import FolderLock, lock_folder
 from comity.connect.durable import sync_all
-from comity.errors import Misuse, Place
+from comity.errors import ComityError, Misuse, Place
 from comity.event.formats import SUFFIXES, unknown_files
 from comity.limits import Limits, limited, limits
 from comity.logs import log
+from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.failure import spark_failures
+from comity.pipeline.quarantine import Quarantine
 from comity.pipeline.wrap import plain_path
 
 CHECKPOINT = ".checkpoint"
@@ -33,14 +35,19 @@ _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content 
 
 @dataclass(slots=True)
 class FileBatches:
-    """Hands each batch of files to `take`, for results in a folder that belongs to this stream alone."""
+    """Hands each batch of files to `take`, for results in a folder that belongs to this stream alone.
+
+    A batch that Spark fails at because of a file is handed over again, with doubts about that file.
+    """
 
     out: Path
-    take: Callable[[SparkSession, list[str], int], None]
+    take: Callable[[SparkSession, list[str], int, Doubts], None]
     last_batch: Callable[[], int | None]
     """The last batch of which there are results; asked when the folder is ours."""
     on_unknown: Callable[[list[Path]], None] = lambda files: None
     """Told once of files in the folders that nobody reads, since their names say nothing that is known."""
+    fault: ComityError | None = field(default=None, init=False)
+    """What made a batch fail, if that was not Spark."""
     _lock: FolderLock | None = field(default=None, init=False)
     _bounds: Limits = field(default_factory=limits, init=False)
     _folders: tuple[Path, ...] = field(default=(), init=False)
@@ -102,7 +109,17 @@ class FileBatches:
         files = [plain_path(row["path"]) for row in paths.collect()]
         sync_checkpoint(self.out / CHECKPOINT, number)
         with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
-            self.take(paths.sparkSession, [file for file in files if file is not None], number)
+            self._attempt(paths.sparkSession, [file for file in files if file is not None], number)
+
+    def _attempt(self, spark: SparkSession, files: list[str], number: int) -> None:
+        quarantine = Quarantine(self.out)
+        attempts = Attempts(files, spark, quarantine.doubts(number), lambda doubts: quarantine.note(number, doubts))
+        try:
+            attempts.run(lambda doubts: self.take(spark, files, number, doubts))
+        except ComityError as error:
+            self.fault = error
+            raise
+        quarantine.forget(number)
 
 
 def check_folders(folders: Iterable[Path]) -> None:

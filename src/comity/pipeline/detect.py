@@ -5,6 +5,7 @@ One pass over the events stages the candidates by the bucket of their trace; the
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,9 @@ from comity.pattern.rows import Found
 from comity.pipeline.detect_buckets import BucketJob, PatternWork, Times, detect_buckets, read_found
 from comity.pipeline.detect_extract import REFUSED, Extracted, OpenCandidates, staged_files, staged_lines
 from comity.pipeline.detect_pieces import PieceCandidates
+from comity.pipeline.doubts import Attempts
 from comity.pipeline.failure import spark_failures
+from comity.pipeline.read import Inputs
 
 _BYTES_A_BUCKET = 256_000_000
 """Of events; candidates are at most about as large, and a bucket of them is to fit into memory many times."""
@@ -48,15 +51,18 @@ class SparkReports:
         """The reports, in no order."""
         with TemporaryDirectory(prefix="comity-detect-") as folder:
             with spark_failures(), PatternSession(self.patterns, self.taxonomy, self.spark) as session:
-                files = self._detect(Path(folder), session)
+                files = Attempts(self.files, self.spark).run(
+                    lambda doubts: self._detect(Path(folder), session, Inputs.of(self.files, doubts))
+                )
             yield from read_found(files, self.patterns)
 
-    def _detect(self, folder: Path, session: PatternSession) -> list[str]:
+    def _detect(self, folder: Path, session: PatternSession, inputs: Inputs) -> list[str]:
         """The files of reports."""
+        shutil.rmtree(folder, ignore_errors=True)  # what an attempt left that failed
         buckets = self.buckets or _bucket_count(self.files, self.spark)
         staged = str(folder / "candidates")
         shared = session.shared
-        seen = session.candidates.stage(self.files, staged, buckets, self.window, None)
+        seen = session.candidates.stage(inputs, staged, buckets, self.window, None)
         self.events = seen.events
         self.rejected = [msgspec.json.decode(line) for line in staged_lines(staged, REFUSED)]
         jobs = [

@@ -7,7 +7,7 @@ came too late, and rows that only count: in `counted` how many events stand behi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -32,6 +32,7 @@ from comity.pattern.extract import Extraction, Fulfilled, one_by_one
 from comity.pattern.occurrence import microseconds
 from comity.pattern.rows import CANDIDATES
 from comity.pipeline.detect_buckets import HasPatterns, bucket_of, salts_of
+from comity.pipeline.doubts import reading, unreadable
 from comity.pipeline.read import Inputs
 from comity.pipeline.worker import batched
 from comity.pipeline.wrap import cut_lines, decode_line, read_lines, rejected_fields
@@ -88,11 +89,11 @@ class OpenCandidates:
     spark: SparkSession
 
     def stage(
-        self, files: Sequence[str], folder: str, buckets: int, window: Window | None, late_before: int | None
+        self, inputs: Inputs, folder: str, buckets: int, window: Window | None, late_before: int | None
     ) -> Extracted:
         """Stage the candidates in files."""
         how = Extracting(buckets, window, late_before)
-        return stage(_candidates_in(Inputs.of(files), how, self.shared, self.spark), folder, buckets)
+        return stage(_candidates_in(inputs, how, self.shared, self.spark), folder, buckets)
 
     def close(self) -> None:
         """There is nothing to forget."""
@@ -106,8 +107,8 @@ def _candidates_in(inputs: Inputs, how: Extracting, shared: HasPatterns, spark: 
     if inputs.lines:
         lines = cut_lines(read_lines(spark, inputs.lines), limits())
         found.append(lines.mapInArrow(worker.of_lines, schema))
-    if others := (*inputs.others, *inputs.parquet):
-        paths = spark.createDataFrame([(file,) for file in others], "path string")
+    if others := [*((file, None) for file in (*inputs.others, *inputs.parquet)), *inputs.unreadable]:
+        paths = spark.createDataFrame(others, "path string, unreadable string")
         found.append(paths.repartition(min(len(others), _MOST_PARTS)).mapInArrow(worker.of_files, schema))
     return reduce(DataFrame.unionByName, found) if found else spark.createDataFrame([], schema)
 
@@ -171,8 +172,8 @@ class _Extractor:
 
     def of_files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of whole files."""
-        files = (path for batch in batches for path in batch.column(0).to_pylist())
-        records = (one for file in files for one in read_events(file, require_time=True))
+        pairs = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
+        records = (one for some in pairs for path, reason in some for one in _records_of(path, reason))
         return self._rows(batched(records, _RECORDS_AT_ONCE))
 
     def _decoded(self, batch: pa.RecordBatch) -> Iterator[Event | Rejected]:
@@ -189,6 +190,14 @@ class _Extractor:
                 for record in records:
                     group.take(record)
                 yield from group.batches()
+
+
+def _records_of(path: str, reason: str | None) -> Iterator[Event | Rejected]:
+    with reading(path):
+        if reason is not None:
+            yield unreadable(path, reason)
+        else:
+            yield from read_events(path, require_time=True)
 
 
 class _Group:

@@ -42,6 +42,7 @@ from comity.pipeline.detect_extract import (
     operands_fulfilled,
     rejected_text,
 )
+from comity.pipeline.doubts import reading, unreadable
 from comity.pipeline.read import Inputs
 
 _PIECE_BYTES = 32_000_000
@@ -59,12 +60,13 @@ class Piece:
     form: str
     begin: int = 0
     end: int = 0
+    reason: str = ""
+    """Why nobody can read it, if it is `unreadable`."""
 
 
-def pieces_of(files: Sequence[str]) -> list[Piece]:
+def pieces_of(inputs: Inputs) -> list[Piece]:
     """The files in parts that can be read each by itself."""
-    inputs = Inputs.of(files)
-    found = []
+    found = [Piece(file, "unreadable", reason=reason) for file, reason in inputs.unreadable]
     for file in inputs.lines:
         size = Path(file).stat().st_size
         found += [
@@ -91,11 +93,11 @@ class PieceCandidates:
     spark: SparkSession
 
     def stage(
-        self, files: Sequence[str], folder: str, buckets: int, window: Window | None, late_before: int | None
+        self, inputs: Inputs, folder: str, buckets: int, window: Window | None, late_before: int | None
     ) -> Extracted:
         """Stage the candidates in files."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        pieces = pieces_of(files)
+        pieces = pieces_of(inputs)
         if not pieces:
             return Extracted()
         worker = PieceWorker(self.shared, tuple(pieces), folder, buckets, window or _ALL_TIMES, late_before, limits())
@@ -160,7 +162,9 @@ class _PieceReader:
 
     def stage(self, number: int) -> Extracted:
         """Read it, and write what was found."""
-        {"lines": self._lines, "rows": self._rows, "records": self._records}[self.piece.form]()
+        forms = {"lines": self._lines, "rows": self._rows, "records": self._records, "unreadable": self._nothing}
+        with reading(self.piece.file):
+            forms[self.piece.form]()
         found = pa.concat_tables([*self.tables, self.singly.table()]).combine_chunks()
         self._write(found, number)
         for bucket, lines in ((REFUSED, self.rejected), (LATE, self.late)):
@@ -212,6 +216,9 @@ class _PieceReader:
     def _records(self) -> None:
         for record in read_events(self.piece.file, self._type, require_time=True):
             self._take(self.work.window.check(record))
+
+    def _nothing(self) -> None:
+        self._reject(unreadable(self.piece.file, self.piece.reason))
 
     def _decoded(self, line: bytes) -> Event | Rejected:
         found = decode(line, self._type, require_time=True, source_file=self.piece.file)

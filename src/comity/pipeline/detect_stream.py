@@ -20,6 +20,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from comity.connect.folder import REJECTED
 from comity.connect.notification import first_code
 from comity.connect.staged import staged_results
+from comity.errors import ComityError
+from comity.event.formats import is_file_fault
 from comity.event.taxonomy import Taxonomy
 from comity.event.window import Window
 from comity.pattern.bound import BoundPattern
@@ -30,6 +32,9 @@ from comity.pipeline.detect import PatternSession
 from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lines
 from comity.pipeline.detect_buckets import read_found
 from comity.pipeline.detect_extract import REFUSED, Extracted, staged_lines
+from comity.pipeline.doubts import NO_DOUBTS, Doubts
+from comity.pipeline.quarantine import Quarantine, SetAside
+from comity.pipeline.read import Inputs
 from comity.plan.stages import Summary
 
 REPORTS_FOLDER = "reports"
@@ -52,8 +57,14 @@ class DetectStream:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     on_unknown: Callable[[list[Path]], None] = lambda files: None
     """Told once of files that nobody reads."""
+    on_set_aside: Callable[[SetAside], None] = lambda file: None
+    """Told of files that could not be read to their ends."""
+    quarantine: Quarantine = field(init=False)
     _files: FileBatches | None = field(default=None, init=False)
     _session: PatternSession | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.quarantine = Quarantine(self.out, self.on_set_aside)
 
     def start(
         self,
@@ -81,12 +92,17 @@ class DetectStream:
             files_per_batch=files_per_batch,
         )
 
+    @property
+    def fault(self) -> ComityError | None:
+        """What made a batch fail, if that was not Spark, whose own failure says it only in a long text."""
+        return None if self._files is None else self._files.fault
+
     def look_around(self) -> None:
         """Tell of files in the folders that nobody reads."""
         if self._files is not None:
             self._files.look_around()
 
-    def take_batch(self, spark: SparkSession, files: Sequence[str], number: int) -> None:
+    def take_batch(self, spark: SparkSession, files: Sequence[str], number: int, doubts: Doubts = NO_DOUBTS) -> None:
         """Detect in one batch of files; doing it again changes nothing."""
         started = time.monotonic()
         patterns = self.patterns()
@@ -95,7 +111,9 @@ class DetectStream:
         before = self._batches.before(number, spark)
         session = self._current(patterns, spark, before.compiled)
         staging, window = work / "candidates", Window.around(self.clock())
-        seen = session.candidates.stage(files, str(staging), before.buckets, window, before.watermark)
+        seen = session.candidates.stage(
+            Inputs.of(files, doubts), str(staging), before.buckets, window, before.watermark
+        )
         staged = time.monotonic()
         found = self._batches.detect(number, before, seen, staging, session.shared, spark)
         detected = time.monotonic()
@@ -136,9 +154,12 @@ class DetectStream:
             for report in found:
                 delivered[report.profile] += 1
                 results.put(REPORTS_FOLDER, report.as_json())
-            for line in staged_lines(str(staged), REFUSED):
-                codes[first_code(line.encode())] += 1
-                results.put(REJECTED, line.encode())
+            for line in map(str.encode, staged_lines(str(staged), REFUSED)):
+                code = first_code(line)
+                codes[code] += 1
+                if is_file_fault(code):
+                    self.quarantine.take(number, line)
+                results.put(REJECTED, line)
             late = late_lines(staged)
             for event in late:
                 results.put(LATE_FOLDER, event)

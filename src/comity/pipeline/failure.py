@@ -1,7 +1,8 @@
-"""Spark's failures in the error family."""
+"""Spark's failures in the error family: one line with the cause, and what to do about it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,31 @@ from pyspark.errors import PySparkException
 
 from comity.errors import Permanent
 
+_MOST_CHARS = 500
+_JAVA = re.compile(r"(?:Caused by:\s*|^:?\s*)(?P<what>(?:[a-z_]\w*\.)+[A-Z][\w$]*(?:Error|Exception|Throwable)?:.*)")
+_PYTHON_TRACE = "Traceback (most recent call last):"
+_PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Misuse|Permanent|Retryable)\b")
+_WRAPPERS = (
+    "Job aborted",
+    "Task failed while writing rows",
+    "[TASK_WRITE_FAILED]",
+    "Exception thrown in awaitResult",
+    "An error occurred while calling",
+    "[STREAM_FAILED]",
+    "[FOREACH_BATCH_USER_FUNCTION_ERROR]",
+)
+"""How lines begin that say only that something failed."""
+_NEXT_STEPS = (
+    ("No space left on device", "make room on that disk; the same command then goes on"),
+    ("Disk quota exceeded", "make room, or raise the quota; the same command then goes on"),
+    ("File too large", "the system bounds the size of files (`ulimit -f`); raise it, then start again"),
+    ("Too many open files", "raise the bound on open files (`ulimit -n`), then start again"),
+    ("Permission denied", "let this user read and write there, then start again"),
+    ("OutOfMemoryError", "give Spark more memory: --spark-config spark.driver.memory=4g"),
+    ("Python worker exited unexpectedly", "a worker died, perhaps for want of memory; start again"),
+)
+_HINT = "`comity -v` shows Spark's log"
+
 
 @contextmanager
 def spark_failures() -> Iterator[None]:
@@ -17,13 +43,49 @@ def spark_failures() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        raise Permanent(
-            f"Spark stopped: {_cause(str(error))}", code="spark-failed", hint="`comity -v` shows Spark's log"
-        ) from error
+        cause = cause_of(error)
+        raise Permanent(f"Spark stopped: {cause}", code="spark-failed", hint=next_step(cause)) from error
 
 
-def _cause(text: str) -> str:
-    """The innermost reason in a stack trace."""
-    causes = [line.split("Caused by:", 1)[1] for line in text.splitlines() if "Caused by:" in line]
-    lines = [line for line in text.splitlines() if line.strip()]
-    return (causes[-1] if causes else lines[0] if lines else "no reason given").strip()[:500]
+def cause_of(error: BaseException) -> str:
+    """The innermost reason, in one line: of a worker's Python, else of Java, else whatever is said first."""
+    return cause_in(str(error))
+
+
+def next_step(cause: str) -> str:
+    """What to do about it."""
+    return next((step for text, step in _NEXT_STEPS if text in cause), _HINT)
+
+
+def cause_in(text: str) -> str:
+    """The innermost reason in the text of a failure.
+
+    >>> cause_in("Job aborted.\\nCaused by: java.io.IOException: No space left on device\\n\\tat java.io")
+    'java.io.IOException: No space left on device'
+    """
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    candidates = [*_python_errors(lines), *reversed(_java_errors(lines)), *lines]
+    told = (one.strip() for one in candidates if not one.strip().startswith(_WRAPPERS))
+    return next(told, lines[0].strip() if lines else "no reason given")[:_MOST_CHARS]
+
+
+def _python_errors(lines: list[str]) -> list[str]:
+    """The last lines of the tracebacks of workers, the innermost traceback first."""
+    found: list[str] = []
+    for at, line in enumerate(lines):
+        if line.strip() == _PYTHON_TRACE or line.strip().endswith(_PYTHON_TRACE):
+            end = next((one for one in lines[at + 1 :] if _PYTHON_ERROR.match(one)), None)
+            if end is not None and not _is_bridge(end):
+                found.append(end)
+    return found
+
+
+def _is_bridge(line: str) -> bool:
+    """Whether it says no more than that Java failed, whose reasons are told on their own."""
+    return line.startswith(("py4j.", "pyspark."))
+
+
+def _java_errors(lines: list[str]) -> list[str]:
+    """What Java says, from the outermost cause to the innermost."""
+    found = (_JAVA.match(line.strip()) for line in lines)
+    return [one["what"] for one in found if one is not None]

@@ -10,6 +10,7 @@ from pyarrow import parquet
 
 from comity.event.formats import OnSpark, format_of
 from comity.event.owners import ANYBODY, Domains, Owners
+from comity.pipeline.doubts import NO_DOUBTS, Doubts
 from comity.pipeline.facts import Facts, facts_of
 
 
@@ -21,18 +22,24 @@ class Inputs:
     parquet: tuple[str, ...]
     others: tuple[str, ...]
     """What workers read themselves: CSV, XML and Avro, and compressed files, which cannot be read from the middle."""
+    unreadable: tuple[tuple[str, str], ...] = ()
+    """Files that nobody can read, each with the reason."""
 
     @classmethod
-    def of(cls, files: Iterable[str]) -> Inputs:
+    def of(cls, files: Iterable[str], doubts: Doubts = NO_DOUBTS) -> Inputs:
         """Files told apart by their names; what has no known suffix is JSON Lines.
 
         >>> Inputs.of(["a.jsonl", "b.csv.gz", "c.parquet"])
-        Inputs(lines=('a.jsonl',), parquet=('c.parquet',), others=('b.csv.gz',))
+        Inputs(lines=('a.jsonl',), parquet=('c.parquet',), others=('b.csv.gz',), unreadable=())
         """
         found: dict[OnSpark, list[str]] = {how: [] for how in (OnSpark.LINES, OnSpark.ROWS, OnSpark.WHOLE)}
-        for file in files:
-            found[format_of(file).on_spark].append(file)
-        return cls(*(tuple(sorted(some)) for some in found.values()))
+        given = tuple(files)
+        for file in given:
+            if file not in doubts.unreadable:
+                found[OnSpark.WHOLE if file in doubts.whole else format_of(file).on_spark].append(file)
+        unreadable = tuple((file, doubts.unreadable[file]) for file in given if file in doubts.unreadable)
+        lines, rows, whole = (tuple(sorted(some)) for some in found.values())
+        return cls(lines, rows, whole, unreadable)
 
     def parquet_groups(self, owners: Owners = ANYBODY) -> tuple[list[ParquetGroup], list[str]]:
         """The Parquet files, those with the same columns and owners together; and those that Spark cannot read, or not

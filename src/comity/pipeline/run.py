@@ -25,6 +25,7 @@ from comity.limits import limits
 from comity.pipeline.deliver import IDENTITY, Outcome, complete, deliver, observe_hits, outcome_of_hit
 from comity.pipeline.detect_extract import staged_figures
 from comity.pipeline.detect_federation import PlanPatterns, remove_staged
+from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.facts import Facts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.read import Inputs
@@ -66,15 +67,19 @@ def _run(
     started = time.monotonic()
     window = Window.of_history(now or datetime.now(UTC))
     prepared = PreparedPlan(plan, spark)
-    inputs = Inputs.of(events)
     staging = out / STAGING
+    compiled = time.monotonic()
+
+    def attempt(doubts: Doubts) -> Summary:
+        tables = Tables.of(spark, Inputs.of(events, doubts), owners)
+        summary = prepared.write(tables, window, staging, results)
+        if plan.patterns:
+            summary = prepared.report(tables, window, staging, results, summary)
+        return replace(summary, records=summary.records + tables.row_count)
+
     try:
         with spark_failures():
-            tables = Tables.of(spark, inputs, owners)
-            compiled = time.monotonic()
-            summary = prepared.write(tables, window, staging, results)
-            if plan.patterns:
-                summary = prepared.report(tables, window, staging, results, summary)
+            summary = Attempts(events, spark).run(attempt)
     finally:
         prepared.close()
         remove_staged(candidates_beside(staging))
@@ -82,7 +87,7 @@ def _run(
     publish(staging, out, [*plan.subscribers, REJECTED], results)
     done = time.monotonic()
     seconds = {"compile": compiled - started, "run": written - compiled, "publish": done - written}
-    return replace(summary, records=summary.records + tables.row_count, seconds=seconds)
+    return replace(summary, seconds=seconds)
 
 
 class Rows(NamedTuple):
@@ -102,6 +107,7 @@ class Tables:
     row_count: int = 0
     files: tuple[str, ...] = ()
     owners: Owners = ANYBODY
+    unreadable: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, spark: SparkSession, inputs: Inputs, owners: Owners = ANYBODY) -> Tables:
@@ -109,7 +115,8 @@ class Tables:
         reader = spark.read.option(*NO_GLOBS)
         rows = tuple(Rows(reader.parquet(*group.files), group.facts, group.domains) for group in groups)
         lines = read_lines(spark, inputs.lines) if inputs.lines else None
-        return cls(lines, rows, sum(group.rows for group in groups), (*inputs.others, *others), owners)
+        whole = (*inputs.others, *others)
+        return cls(lines, rows, sum(group.rows for group in groups), whole, owners, inputs.unreadable)
 
 
 @dataclass(slots=True)
@@ -153,8 +160,9 @@ class PreparedPlan:
         found = [self._hits_of_rows(rows, window) for rows in tables.rows]
         if tables.lines is not None:
             found.append(hits_in_lines(tables.lines, self.work, window, self.shared, tables.owners))
-        if tables.files or not found:
-            found.append(hits_in_files(tables.files, self.work, window, self.shared, self.spark, tables.owners))
+        if tables.files or tables.unreadable or not found:
+            files = [*((file, None) for file in tables.files), *tables.unreadable]
+            found.append(hits_in_files(files, self.work, window, self.shared, self.spark, tables.owners))
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), found)
 
     def doubtful_hits(self, rows: Rows, window: Window) -> DataFrame:

@@ -29,6 +29,8 @@ from comity.connect.notification import first_code, identity_of
 from comity.connect.port import Message
 from comity.connect.published import published_batches, read_messages
 from comity.connect.staged import staged_results
+from comity.errors import ComityError
+from comity.event.formats import is_file_fault
 from comity.event.owners import ANYBODY, Owners
 from comity.event.times import format_timestamp, parse_timestamp
 from comity.event.window import Window
@@ -41,6 +43,8 @@ from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lin
 from comity.pipeline.detect_extract import staged_figures
 from comity.pipeline.detect_federation import remove_staged
 from comity.pipeline.detect_state import Progress
+from comity.pipeline.doubts import NO_DOUBTS, Doubts
+from comity.pipeline.quarantine import Quarantine, SetAside
 from comity.pipeline.read import Inputs
 from comity.pipeline.run import PreparedPlan, Tables, candidates_beside, kept
 from comity.plan.compile import compile_plan
@@ -62,10 +66,16 @@ class StreamRun:
     """Told once of files that nobody reads."""
     owners: Owners = ANYBODY
     """Whose sources the folders are."""
+    on_set_aside: Callable[[SetAside], None] = lambda file: None
+    """Told of files that could not be read to their ends."""
+    quarantine: Quarantine = field(init=False)
     _prepared: PreparedPlan | None = field(default=None, init=False)
     _known: Federation | None = field(default=None, init=False)
     _delivered: Delivered | None = field(default=None, init=False)
     _batches: FileBatches | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.quarantine = Quarantine(self.out, self.on_set_aside)
 
     def start(
         self,
@@ -91,18 +101,23 @@ class StreamRun:
             files_per_batch=files_per_batch,
         )
 
+    @property
+    def fault(self) -> ComityError | None:
+        """What made a batch fail, if that was not Spark, whose own failure says it only in a long text."""
+        return None if self._batches is None else self._batches.fault
+
     def look_around(self) -> None:
         """Tell of files in the folders that nobody reads."""
         if self._batches is not None:
             self._batches.look_around()
 
-    def take_batch(self, spark: SparkSession, files: Sequence[str], number: int) -> None:
+    def take_batch(self, spark: SparkSession, files: Sequence[str], number: int, doubts: Doubts = NO_DOUBTS) -> None:
         """Deliver one batch of files; doing it again changes nothing."""
         started = time.monotonic()
         prepared = self._current(spark)
         compiled = time.monotonic()
         staging = attempt_folder(self.out, number)
-        summary, reports = self._match(prepared, files, staging, number)
+        summary, reports = self._match(prepared, Inputs.of(files, doubts), staging, number)
         matched = time.monotonic()
         summary = self._publish(summary, staging, prepared, reports, number)
         if prepared.plan.patterns:
@@ -150,11 +165,8 @@ class StreamRun:
     def _patterns(self) -> PatternBatches:
         return PatternBatches(self.out, limits().late_after_s * 1_000_000)
 
-    def _match(
-        self, prepared: PreparedPlan, files: Sequence[str], staging: Path, number: int
-    ) -> tuple[Summary, list[str]]:
+    def _match(self, prepared: PreparedPlan, inputs: Inputs, staging: Path, number: int) -> tuple[Summary, list[str]]:
         """Stage the outcomes of the files: `to` and `line`, each notification once; and the files of reports."""
-        inputs = Inputs.of(files)
         window = Window.around(self.clock())
         tables = Tables.of(prepared.spark, inputs, self.owners)
         hits = prepared.hits(tables, window)
@@ -208,7 +220,10 @@ class StreamRun:
                     staged.put(LATE_FOLDER, line)
                 for to, line in chain(_staged_lines(staging), told):
                     if to == REJECTED:
-                        codes[first_code(line)] += 1
+                        code = first_code(line)
+                        codes[code] += 1
+                        if is_file_fault(code):
+                            self.quarantine.take(number, line)
                     elif (profile := self._new_profile(line, number)) is not None:
                         delivered[profile] += 1
                     else:

@@ -34,6 +34,7 @@ from comity.expression.tree import TRUE
 from comity.limits import Limits, limited, limits
 from comity.match.typed import TypedMatcher
 from comity.pipeline.deliver import hits_schema
+from comity.pipeline.doubts import reading, unreadable
 from comity.pipeline.wrap import cut_lines, decode_line, plain_path, rejected_fields, struct_converter
 from comity.plan.stages import Plan
 from comity.plan.ways import Ways, ways_of
@@ -58,16 +59,19 @@ def hits_in_lines(
 
 
 def hits_in_files(
-    files: Sequence[str],
+    files: Sequence[tuple[str, str | None]],
     work: Work,
     window: Window,
     shared: HasValue,
     spark: SparkSession,
     owners: Owners = ANYBODY,
 ) -> DataFrame:
-    """The hits in files that the workers read themselves, each file in one piece."""
+    """The hits in files that the workers read themselves, each file in one piece.
+
+    With a file comes the reason if nobody can read it; then one rejected record stands for it.
+    """
     parts = max(1, min(len(files), _MOST_PARTS))  # a batch of a stream may have nothing but empty files
-    paths = spark.createDataFrame([(file,) for file in files], "path string").repartition(parts)
+    paths = spark.createDataFrame(list(files), "path string, unreadable string").repartition(parts)
     return paths.mapInArrow(FileWorker(shared, window, limits(), owners).batches, hits_schema(work.types))
 
 
@@ -274,15 +278,18 @@ class FileWorker(LineWorker):
     """Takes whole files, as the in-process reader reads them: CSV, compressed ones, and Parquet that is not Spark's."""
 
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for path in batch.column(0).to_pylist():
-            if format_of(path).form is Form.LINES:
-                yield from self._lines(path, schema)
-            else:
-                yield from self._records(path, schema)
+        for path, reason in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            with reading(path):
+                if reason is not None:
+                    yield from self._records([unreadable(path, reason)], schema)
+                elif format_of(path).form is Form.LINES:
+                    yield from self._lines(path, schema)
+                else:
+                    types = self.types(self.owners.domains(path))
+                    yield from self._records(read_events(path, types, require_time=True), schema)
 
-    def _records(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        types = self.types(self.owners.domains(path))
-        for some in batched(read_events(path, types, require_time=True), _LINES_AT_ONCE):
+    def _records(self, records: Iterable[Event | Rejected], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for some in batched(records, _LINES_AT_ONCE):
             rows = _Rows(self.work.types, schema)
             for record in some:
                 self.take_record(record, rows)

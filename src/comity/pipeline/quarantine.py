@@ -1,0 +1,120 @@
+"""Files of a stream that could not be read to their ends: kept beside the results, each with its reason.
+
+A file that made Spark fail is noted before its batch is tried again, so that the batch treats it in the same way
+whenever it is done again. What was rejected of files is kept before the batch is published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from logging import WARNING
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from comity.connect.durable import make_folder, sync, write_whole
+from comity.connect.folder import QUARANTINE
+from comity.event.formats import is_file_fault
+from comity.logs import log
+from comity.pipeline.doubts import NO_DOUBTS, Doubts
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A file that was set aside."""
+
+    file: str
+    line: int | None
+    """From where on it was not read; None for nowhere, or for all of it."""
+    reason: str
+    code: str
+    batch: int
+    kept: str | None
+    """The name of what is kept of it, beside this note; None if there is nothing left to keep."""
+
+
+@dataclass(slots=True)
+class Quarantine:
+    """The folder of such files beside the results of a stream."""
+
+    out: Path
+    on_file: Callable[[SetAside], None] = lambda one: None
+    """Told of each file that is set aside, once in a run."""
+    _told: set[tuple[int, str]] = field(default_factory=set, init=False)
+
+    @property
+    def folder(self) -> Path:
+        return self.out / QUARANTINE
+
+    def doubts(self, batch: int) -> Doubts:
+        """What was noted of the files of a batch in an earlier attempt at it."""
+        try:
+            noted = msgspec.json.decode(self._note(batch).read_bytes(), type=_Noted)
+        except FileNotFoundError:
+            return NO_DOUBTS
+        return Doubts(frozenset(noted.whole), noted.unreadable)
+
+    def note(self, batch: int, doubts: Doubts) -> None:
+        """Note which files of a batch made Spark fail, to last."""
+        for file in doubts.whole:
+            log("file in doubt", level=WARNING, file=file, batch=batch)
+        write_whole(self._note(batch), msgspec.json.encode(_Noted(sorted(doubts.whole), dict(doubts.unreadable))))
+
+    def forget(self, batch: int) -> None:
+        """Drop the notes of earlier batches, which are not done again."""
+        for note in self.folder.glob(f"{_NOTE}*"):
+            if int(note.stem.removeprefix(_NOTE)) < batch:
+                note.unlink()
+
+    def take(self, batch: int, rejected: bytes) -> None:
+        """Set a file aside if a rejected record says that it could not be read to its end."""
+        record: dict[str, Any] = msgspec.json.decode(rejected)
+        fault = next((one for one in record["faults"] if is_file_fault(one["code"])), None)
+        file = record.get("file")
+        if fault is not None and file is not None:
+            self._keep(Path(file), record.get("line"), fault, batch)
+
+    def _keep(self, file: Path, line: int | None, fault: dict[str, str], batch: int) -> None:
+        # Files of one name may come from two folders.
+        place = hashlib.blake2b(str(file.parent).encode(), digest_size=4).hexdigest()
+        name = f"{batch:08d}-{place}-{file.name}"
+        kept = name if self._copy(file, self.folder / name) else None
+        found = SetAside(str(file), line, fault["reason"], fault["code"], batch, kept)
+        write_whole(self.folder / f"{name}.json", msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        if (batch, str(file)) not in self._told:
+            self._told.add((batch, str(file)))
+            log("file set aside", level=WARNING, file=found.file, reason=found.reason, batch=batch)
+            self.on_file(found)
+
+    def _copy(self, file: Path, target: Path) -> bool:
+        """Keep what is in the file, also when it is removed; a link will do where that is possible."""
+        make_folder(self.folder)
+        partial = target.with_name(f".{target.name}.partial")
+        partial.unlink(missing_ok=True)
+        try:
+            try:
+                os.link(file, partial)
+            except OSError:
+                shutil.copyfile(file, partial)
+            sync(partial)
+        except OSError:  # it is gone, or cannot be read at all
+            partial.unlink(missing_ok=True)
+            return target.exists()
+        partial.replace(target)
+        return True
+
+    def _note(self, batch: int) -> Path:
+        return self.folder / f"{_NOTE}{batch:08d}.json"
+
+
+_NOTE = ".doubts-"
+
+
+class _Noted(msgspec.Struct):
+    whole: list[str]
+    unreadable: dict[str, str]
