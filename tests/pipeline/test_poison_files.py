@@ -191,6 +191,26 @@ def test_a_failure_that_names_no_file_is_not_tried_again() -> None:
     assert len(seen) == 1
 
 
+def test_a_stream_goes_on_after_a_worker_died_but_not_for_ever() -> None:
+    seen: list[Doubts] = []
+    deaths = 1
+
+    def attempt(doubts: Doubts) -> None:
+        seen.append(doubts)
+        if len(seen) <= deaths:
+            raise Failure("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)")
+
+    def attempts() -> Attempts:
+        return Attempts(["/e/a.jsonl"], None, crashes=True, pause=lambda seconds: None)  # type: ignore[arg-type]
+
+    attempts().run(attempt)
+    assert seen == [NO_DOUBTS, NO_DOUBTS]
+    seen, deaths = [], 100
+    with pytest.raises(Failure):
+        attempts().run(attempt)
+    assert [len(one.whole) for one in seen] == [0, 0, 1]
+
+
 def test_doubts_outlive_the_process(tmp_path: Path) -> None:
     doubts = Doubts(frozenset({"/e/a.parquet"}), {"/e/b.avro": "broken"})
     Quarantine(tmp_path).note(7, doubts)

@@ -56,7 +56,8 @@ FORMATS = (
 SUFFIXES = tuple(one.suffix for one in FORMATS)
 """How files of events in a directory are named; a single file of another name is read as JSON Lines."""
 
-_BROKEN, _UNREADABLE = "broken-", "unreadable-file"
+_BROKEN = "broken-"
+_OF_FILES = ("unreadable-file", "decoder-died", "decoder-failed", "expands-too-far", "too-much-memory", "too-slow")
 _HIDDEN = (".", "_")
 _PLAIN_LINES, _COMPRESSED_LINES = FORMATS[:2]
 
@@ -78,7 +79,7 @@ def is_file_fault(code: str) -> bool:
     >>> is_file_fault("broken-gzip"), is_file_fault("bad-json")
     (True, False)
     """
-    return code.startswith(_BROKEN) or code == _UNREADABLE
+    return code.startswith(_BROKEN) or code in _OF_FILES
 
 
 def is_event_file(path: Path) -> bool:

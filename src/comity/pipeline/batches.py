@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from logging import WARNING
 from pathlib import Path
 
@@ -113,7 +113,8 @@ class FileBatches:
 
     def _attempt(self, spark: SparkSession, files: list[str], number: int) -> None:
         quarantine = Quarantine(self.out)
-        attempts = Attempts(files, spark, quarantine.doubts(number), lambda doubts: quarantine.note(number, doubts))
+        doubts, note = quarantine.doubts(number), partial(quarantine.note, number)
+        attempts = Attempts(files, spark, doubts, note, crashes=True)
         try:
             attempts.run(lambda doubts: self.take(spark, files, number, doubts))
         except ComityError as error:

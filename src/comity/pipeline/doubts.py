@@ -30,6 +30,7 @@ from comity.limits import limits
 from comity.pipeline.failure import cause_of
 
 UNREADABLE = "unreadable-file"
+_CRASHED = "Python worker exited unexpectedly"
 _PAUSE_S = 0.2
 """Before the first new try; it doubles with each."""
 _T = TypeVar("_T")
@@ -67,6 +68,8 @@ class Attempts:
     doubts: Doubts = NO_DOUBTS
     on_doubt: Callable[[Doubts], None] = lambda doubts: None
     """Told of more doubts before the next try."""
+    crashes: bool = False
+    """Whether to try again, too, when a worker died and nobody knows of what."""
     pause: Callable[[float], None] = time.sleep
     _tries: Counter[str] = field(default_factory=Counter, init=False)
 
@@ -96,6 +99,8 @@ class Attempts:
         text = str(error)
         read = [file for file in self.files if file not in self.doubts.unreadable]
         blamed = {file for file in read if file in text or quote(file) in text}
+        if not blamed and self.crashes and _CRASHED in text:
+            return set(read) - self.doubts.whole  # a worker that reads a whole file decodes it in another process
         rows = [file for file in read if file not in self.doubts.whole and format_of(file).on_spark is OnSpark.ROWS]
         if len(rows) > 1 and blamed & set(rows):
             blamed |= _broken_parquet(rows, self.spark)

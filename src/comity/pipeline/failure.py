@@ -32,6 +32,7 @@ _NEXT_STEPS = (
     ("Too many open files", "raise the bound on open files (`ulimit -n`), then start again"),
     ("Permission denied", "let this user read and write there, then start again"),
     ("OutOfMemoryError", "give Spark more memory: --spark-config spark.driver.memory=4g"),
+    ("Answer from Java side is empty", "the Java process of Spark ended, perhaps for want of memory; start again"),
     ("Python worker exited unexpectedly", "a worker died, perhaps for want of memory; start again"),
 )
 _HINT = "`comity -v` shows Spark's log"
