@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -248,3 +249,64 @@ components:
         "(channels.lit): suggests no source: there is no connector for kafka yet",
     ):
         assert expected in told
+
+
+def test_what_the_top_refers_to_is_a_type() -> None:
+    tree = {"type": "object", "properties": {"height": {"type": "number"}, "leaf": {"$ref": "#/$defs/Leaf"}}}
+    leaf = {"type": "object", "properties": {"green": {"type": "boolean"}, "of": {"$ref": "#/$defs/Tree"}}}
+    found = read_json_schema(json.dumps({"$ref": "#/$defs/Tree", "$defs": {"Tree": tree, "Leaf": leaf}}), "a.json")
+    assert [one.name for one in found.taxonomy.types] == ["Tree"]
+    below = read_json_schema(json.dumps({"$ref": "#/x/Tree", "x": {"Tree": leaf}, "$defs": {}}), "a.json")
+    assert [one.name for one in below.taxonomy.types] == ["Tree"]
+
+
+@pytest.mark.parametrize("reference", ["other.json#/Tree", "#/$defs/None", "#/$defs/Text"])
+def test_a_top_that_refers_to_no_type_is_noted(reference: str) -> None:
+    document = {"$ref": reference, "$defs": {"Text": {"type": "string"}}}
+    found = read_json_schema(json.dumps(document), "a.json")
+    assert not found.taxonomy.types
+    assert any("leads nowhere" in str(one) or "is no object" in str(one) for one in found.notes)
+
+
+@pytest.mark.parametrize("key", ["anyOf", "oneOf"])
+def test_alternatives_of_one_kind_are_an_attribute(key: str) -> None:
+    properties = {
+        "heat": {key: [{"type": "number", "maximum": 3}, {"type": "number", "minimum": 9}]},
+        "link": {key: [{"type": "string", "format": "uri"}, {"enum": ["none"]}, {"type": "null"}]},
+        "since": {key: [{"$ref": "#/$defs/When"}, {"type": "string", "format": "date-time"}]},
+        "one": {key: [{"type": "integer"}]},
+        "mixed": {key: [{"type": "string"}, {"type": "integer"}]},
+        "times": {key: [{"type": "string", "format": "date-time"}, {"type": "string"}]},
+    }
+    when = {"type": "string", "format": "date-time"}
+    document = {"title": "T", "type": "object", "properties": properties, "required": list(properties)}
+    found = read_json_schema(json.dumps({**document, "$defs": {"When": when}}), "a.json")
+    assert shape(found) == {"T": {"heat": "float", "link": "string?", "since": "timestamp", "one": "int"}}
+    told = "\n".join(str(one) for one in found.notes)
+    assert f"(T.heat): `{key}` is not kept: all are of one kind" in told
+    assert "(T.mixed): is left out" in told
+
+
+def test_an_avro_union_of_one_kind_is_an_attribute() -> None:
+    union = {"name": "n", "type": ["int", "long"]}, {"name": "m", "type": ["null", "float", "double"]}
+    document = {"type": "record", "name": "T", "fields": [*union, {"name": "o", "type": ["int", "string"]}]}
+    assert shape(avro(document)) == {"T": {"n": "int", "m": "float?"}}
+
+
+def test_avro_in_another_file_costs_no_more_than_its_message(tmp_path: Path) -> None:
+    (tmp_path / "user.avsc").write_text('{"type": "record", "name": "User", "fields": [{"name": "n", "type": "int"}]}')
+    (tmp_path / "text.avsc").write_text('"string"')
+    (tmp_path / "broken.avsc").write_text("{")
+    references = ["user.avsc", "./text.avsc", "broken.avsc", "none.avsc", "https://localhost:1/a.avsc", "a.avsc#/b"]
+    messages = {
+        f"m{n}": {"payload": {"schemaFormat": "application/vnd.apache.avro;version=1.9.0", "schema": {"$ref": one}}}
+        for n, one in enumerate(references)
+    }
+    messages["good"] = {"payload": {"type": "object", "properties": {"heat": {"type": "number"}}}}
+    document = {"asyncapi": "3.0.0", "info": {"title": "api"}, "components": {"messages": messages}}
+    path = tmp_path / "api.json"
+    path.write_text(json.dumps(document))
+    found = read_asyncapi(path.read_text(), str(path))
+    assert shape(found) == {"m0": {"n": "int"}, "good": {"heat": "float?"}}
+    told = [str(one) for one in found.notes]
+    assert all(any(f"(m{n}): is left out" in one for one in told) for n in range(1, 6))

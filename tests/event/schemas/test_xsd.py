@@ -9,6 +9,7 @@ import pytest
 from comity.errors import Faults, Misuse
 from comity.event import Kind
 from comity.event.schemas.draft import Imported
+from comity.event.schemas.formats import read_types
 from comity.event.schemas.xsd_in import read_xsd
 
 FIGURE_5_1 = """<complexType name="BaseEventType">
@@ -222,3 +223,59 @@ def test_broken_text_is_told_with_its_line() -> None:
         read_xsd('<complexType name="T">\n<extension base="baseEvent"/>\n</extension></complexType>', "a.xsd")
     assert str(caught.value.place) == "a.xsd:3:13"
     assert caught.value.code == "bad-xml"
+
+
+SCHEMA = '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:c="urn:common" {}>{}</xs:schema>'
+
+
+def complex_type(name: str, elements: str, base: str = "") -> str:
+    inside = f"<xs:sequence>{elements}</xs:sequence>"
+    if base:
+        inside = f'<xs:complexContent><xs:extension base="{base}">{inside}</xs:extension></xs:complexContent>'
+    return f'<xs:complexType name="{name}">{inside}</xs:complexType>\n'
+
+
+def test_includes_and_imports_of_files_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "common files").mkdir()
+    fire = complex_type("Fire", '<xs:element name="by" type="Device"/>', "c:Base")
+    head = (
+        '<xs:include schemaLocation="devices.xsd"/>\n'
+        '<xs:import namespace="urn:common" schemaLocation="common%20files/base.xsd"/>\n'
+    )
+    (tmp_path / "house.xsd").write_text(SCHEMA.format('targetNamespace="urn:house"', head + fire))
+    device = complex_type("Device", '<xs:element name="serial" type="xs:date"/>')
+    back = '<xs:include schemaLocation="house.xsd"/>\n'
+    (tmp_path / "devices.xsd").write_text(SCHEMA.format("", back + device + complex_type("Leak", "")))
+    base = complex_type("Base", '<xs:element name="place" type="xs:string"/>')
+    unused = complex_type("Unused", "")
+    (tmp_path / "common files" / "base.xsd").write_text(SCHEMA.format('targetNamespace="urn:common"', base + unused))
+    found = read_types(tmp_path / "house.xsd", domain="house")
+    types = {one.name: one for one in found.taxonomy.types}
+    assert types.keys() == {"Fire", "Leak", "Base"}
+    assert types["Fire"].parent is types["Base"]
+    assert set(types["Fire"].attributes) == {"place", "by"}
+    (note,) = (one for one in found.notes if "date" in one.message)
+    assert (note.place.file, note.place.line) == (str(tmp_path / "devices.xsd"), 2)
+
+
+def test_what_cannot_be_followed_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "broken.xsd").write_text("<xs:schema")
+    (tmp_path / "wild.xsd").write_text('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
+    for location in ("http://localhost:1/a.xsd", "none.xsd", "broken.xsd", "wild.xsd", ""):
+        link = f'<xs:import namespace="urn:common" schemaLocation="{location}"/>\n'
+        fire = complex_type("Fire", '<xs:element name="heat" type="xs:double"/>', "c:Base")
+        (tmp_path / "a.xsd").write_text(SCHEMA.format("", link + fire))
+        found = read_types(tmp_path / "a.xsd")
+        assert [one.name for one in found.taxonomy.types] == ["Fire"]
+        assert any("not followed" in one.message for one in found.notes), location
+        assert any("`c:Base`" in one.message for one in found.notes), location
+
+
+def test_one_name_in_two_namespaces(tmp_path: Path) -> None:
+    link = '<xs:import namespace="urn:common" schemaLocation="base.xsd"/>\n'
+    fire = complex_type("Fire", '<xs:element name="heat" type="xs:double"/>')
+    (tmp_path / "a.xsd").write_text(SCHEMA.format('targetNamespace="urn:a"', link + fire))
+    (tmp_path / "base.xsd").write_text(SCHEMA.format('targetNamespace="urn:common"', complex_type("Fire", "")))
+    found = read_types(tmp_path / "a.xsd")
+    assert [one.attributes.keys() for one in found.taxonomy.types] == [{"heat"}]
+    assert any("there are two `Fire`" in one.message for one in found.notes)

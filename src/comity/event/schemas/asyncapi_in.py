@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from comity.document import Document
-from comity.errors import Place
+from comity.document import Document, read_text
+from comity.errors import Misuse, Place
 from comity.event.declaration import CheckUnit
 from comity.event.schemas.asyncapi import SOURCE
 from comity.event.schemas.avro_in import AvroReader
@@ -124,7 +126,7 @@ class AsyncApiReader:
             payload = at(self.document, inner)
         inner = self._referred(payload, inner)
         if isinstance(form, str) and form.startswith(_AVRO_FORMAT):
-            AvroReader(self.document, self.draft).take_types(inner, name)
+            self._take_avro(inner, name)
             return None
         if isinstance(form, str) and not form.startswith(_SCHEMA_FORMATS):
             self.draft.note(f"is left out: `{form}` is not read", self._place(inner, name))
@@ -133,6 +135,29 @@ class AsyncApiReader:
             self.draft.note("is left out: it has no payload in the document", self._place(path, name))
             return None
         return inner
+
+    def _take_avro(self, path: DocumentPath, name: str) -> None:
+        """Take a payload that is Avro, here or in a file beside this one."""
+        document, at_schema = self.document, path
+        if path[-1] == "$ref":
+            try:
+                document, at_schema = self._beside(str(at(self.document, path))), ()
+            except Misuse as error:
+                self.draft.note(f"is left out: {error.message}", self._place(path, name))
+                return
+        reader = AvroReader(document, self.draft)
+        if reader.has_types(at_schema):
+            reader.take_types(at_schema, name)
+        else:
+            self.draft.note("is left out: there is no Avro record in it", self._place(path, name))
+
+    def _beside(self, reference: str) -> Document:
+        """The document of a file that is referred to; raises `Misuse` if it is none. Nothing is fetched."""
+        location = urlsplit(reference)
+        if self.draft.file is None or location.scheme or location.netloc or location.fragment:
+            raise Misuse(f"`{reference}` is not followed", code="bad-schema")
+        path = Path(self.draft.file).parent / unquote(location.path)
+        return parse_json(read_text(path), str(path))
 
     def _referred(self, value: Any, path: DocumentPath) -> DocumentPath:
         """The path behind references."""

@@ -74,9 +74,8 @@ class AvroReader:
 
     def take_types(self, path: DocumentPath, name: str | None = None) -> None:
         """Take the record at a path, or the records of the union there, as types."""
-        schema = at(self.document, path)
-        self._index(schema, path, "", MAX_NESTING)
-        tops = [(*path, index) for index in range(len(schema))] if isinstance(schema, list) else [path]
+        self._index(at(self.document, path), path, "", MAX_NESTING)
+        tops = self._tops(path)
         found = [one for one in tops if self._is_record(one)]
         if found:
             self._take_namespace(found[0])
@@ -88,6 +87,14 @@ class AvroReader:
         if not found:
             hint = "an Avro schema of events is a record, or a union of records"
             self.draft.fault("there is no record in it", self._place(path, ()), "bad-schema", hint)
+
+    def has_types(self, path: DocumentPath) -> bool:
+        """Whether there is a record at a path, or in the union there."""
+        return any(self._is_record(one) for one in self._tops(path))
+
+    def _tops(self, path: DocumentPath) -> list[DocumentPath]:
+        schema = at(self.document, path)
+        return [(*path, index) for index in range(len(schema))] if isinstance(schema, list) else [path]
 
     def _is_record(self, path: DocumentPath) -> bool:
         schema = at(self.document, path)
@@ -163,10 +170,11 @@ class AvroReader:
         self, schema: list[Any], path: DocumentPath, owner: Path, space: str, marks: _Marks
     ) -> AttributeType | None:
         others = [index for index, one in enumerate(schema) if one != "null" and one != {"type": "null"}]
-        if len(others) != 1:
+        kinds = {_PRIMITIVES.get(schema[index]) if isinstance(schema[index], str) else None for index in others}
+        if len(others) != 1 and (len(kinds) != 1 or None in kinds):
             return self._left_out("an attribute has one kind, not one of several", path, owner)
-        (index,) = others
-        return self._attribute(schema[index], (*path, index), owner, space, len(schema) > 1, marks)
+        index, is_optional = others[0], len(others) < len(schema)
+        return self._attribute(schema[index], (*path, index), owner, space, is_optional, marks)
 
     def _list(
         self, schema: Any, path: DocumentPath, owner: Path, space: str, optional: bool, marks: _Marks

@@ -32,6 +32,7 @@ _ABOUT_THE_DOCUMENT = {"$schema", "$id", "id", "$defs", "definitions", "$comment
 _INSIDE = ("properties", "patternProperties", "dependentSchemas")
 _INSIDE_ONE = ("items", "additionalProperties", "contains", "not", "if", "then", "else", "prefixItems")
 _ALTERNATIVES = ("anyOf", "oneOf")
+_SAYS_THE_KIND = ("type", "format", "contentEncoding", "enum", "const", "x-kind")
 
 
 @dataclass(slots=True)
@@ -58,7 +59,7 @@ class SchemaReader:
         found = {}
         for name, schema in definitions.items():
             path = (*below, name)
-            if path in self.names or path in used:
+            if path in self.names or (path in used and path != self._top_target()):
                 continue
             if _is_object(schema):
                 found[path] = self.draft.type_name(name, self._place(path, (name,)))
@@ -76,11 +77,30 @@ class SchemaReader:
             title = top.get("title")
             name = title if isinstance(title, str) and title else self.draft.namespace
             self.take_type(self.draft.type_name(name, self._place((), ())), ())
-        elif isinstance(top.get("$ref"), str) or not _ABOUT_THE_DOCUMENT.isdisjoint(top):
+        elif isinstance(top.get("$ref"), str):
+            self._take_referred(top)
+        elif not _ABOUT_THE_DOCUMENT.isdisjoint(top):
             self._note_unknown({key: top[key] for key in top if key not in ("title", "description")}, (), ())
         else:
             hint = "a JSON Schema has `properties` or `$defs`"
             self.draft.fault("there is no schema in it", self.document.place(()), "bad-schema", hint)
+
+    def _top_target(self) -> DocumentPath | None:
+        """What the document is about, if it says so by a reference: that is a type, even if others have it inside."""
+        top = self.document.data
+        reference = top.get("$ref") if isinstance(top, dict) else None
+        return pointer(reference) if isinstance(reference, str) else None
+
+    def _take_referred(self, top: dict[str, Any]) -> None:
+        schema, path = self._resolved({"$ref": top["$ref"]}, (), ())
+        if schema is not None and path not in self.names:
+            if _is_object(schema):
+                name = self.draft.type_name(str(path[-1]) if path else self.draft.namespace, self._place(path, ()))
+                self.names[path] = name
+                self.take_type(name, path)
+            else:
+                self.draft.note("what the document refers to is no object, so it is no type", self._place(path, ()))
+        self._note_unknown({key: top[key] for key in top if key not in ("title", "description")}, (), ())
 
     def take_type(self, name: str, path: DocumentPath) -> None:
         """Take the schema at a path as a type."""
@@ -211,7 +231,20 @@ class SchemaReader:
             if len(others) == 1 and len(options) == 2:
                 inner, _ = self._resolved(others[0], path, owner)
                 return {**{name: schema[name] for name in schema if name != key}, **(inner or {})}, True
+            kind = self._common_kind(others, path, owner)
+            if kind is not None:
+                self.draft.note(f"`{key}` is not kept: all are of one kind", self._place((*path, key), owner))
+                rest = {name: schema[name] for name in schema if name != key}
+                return {**rest, **kind}, optional or len(others) < len(options)
         return schema, optional
+
+    def _common_kind(self, options: list[Any], path: DocumentPath, owner: Path) -> dict[str, Any] | None:
+        """What says the one kind of all alternatives; None if they have several, or parts inside."""
+        found = [self._resolved(one, path, owner)[0] or {} for one in options]
+        kinds = {self._kind(one) for one in found}
+        if len(kinds) != 1 or not kinds.isdisjoint((None, Kind.LIST, Kind.STRUCT)):
+            return None
+        return {key: value for key, value in found[0].items() if key in _SAYS_THE_KIND}
 
     def _kind(self, schema: dict[str, Any]) -> Kind | None:
         if schema.get("x-kind") == Kind.POINT:

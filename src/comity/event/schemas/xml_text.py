@@ -24,7 +24,7 @@ def parse_xml(text: str, file: str | None = None, *, around: str | None = None) 
     """
     plain = _DECLARATION.sub(_as_spaces, text, count=1)  # it names an encoding, but the text is decoded
     try:
-        root = etree.fromstring(plain.encode(), etree.XMLParser(encoding="utf-8", **_SAFE))
+        root = etree.fromstring(plain.encode(), etree.XMLParser(encoding="utf-8", **_SAFE), base_url=file)
     except etree.XMLSyntaxError as error:
         if around is not None and error.code == _EXTRA_CONTENT:
             return parse_xml(f"<{around}>{plain}</{around}>", file)

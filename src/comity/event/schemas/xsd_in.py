@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +15,7 @@ from comity.event.schemas.marks import marked
 from comity.event.schemas.names import ENVELOPE_WORDS, EVENT_URI, ROOT_NAMES, identifier
 from comity.event.schemas.xml_text import parse_xml
 from comity.event.schemas.xsd import LIST_ITEM, OF_LIST
+from comity.event.schemas.xsd_documents import FOLLOWED, SchemaDocument, documents_of
 from comity.event.schemas.xsd_kinds import BUILT_IN
 from comity.event.schemas.xsd_nodes import (
     all_of,
@@ -41,35 +44,39 @@ def read_xsd(
     draft = Draft(file, domain, check_unit)
     if file is not None:
         draft.namespace = identifier(file.rpartition("/")[2].split(".")[0])
-    XsdReader(root, draft).take()
+    documents = documents_of(root, file, lambda message: draft.note(message, Place(file)))
+    XsdReader(documents, draft).take()
     return draft.imported()
 
 
 @dataclass(slots=True)
 class XsdReader:
-    """Reads one schema into a draft."""
+    """Reads one schema into a draft: all types of its namespace, and of others what those are made of."""
 
-    root: Any
+    documents: list[SchemaDocument]
     draft: Draft
     named: dict[str, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in _GLOBALS})
     types: set[str] = field(default_factory=set)
     root_name: str | None = None
     """The base of all types, which stands for our root and is no type itself."""
+    _is_partial: bool = False
+    """Whether there are documents that are not followed."""
     _open: list[Any] = field(default_factory=list)
 
     def take(self) -> None:
         """Take everything."""
-        schema = self.root
-        nodes = list(children(schema)) if local(schema) == "schema" else [schema]
+        schema = self.documents[0].root
         if local(schema) not in ("schema", "complexType"):
             hint = "a schema begins with <xs:schema> or <complexType>"
             self.draft.fault(f"<{local(schema)}> is no XML Schema", self._place(schema, ()), "bad-schema", hint)
             return
         if schema.get("targetNamespace"):
             self.draft.take_namespace(schema.get("targetNamespace"), self._place(schema, ()))
-        self._index(nodes)
+        for document in self.documents:
+            self._index(document)
         self.root_name = self._find_root()
-        elements = [one for one in self.named["element"].values() if one.get("name") not in self._referred()]
+        referred = self._referred()
+        elements = [one for name, one in self.named["element"].items() if name not in referred and self._is_own(one)]
         self.types = self._event_types(elements)
         for name, node in self.named["complexType"].items():
             if name in self.types:
@@ -77,21 +84,38 @@ class XsdReader:
         for node in elements:
             self._take_element(node)
 
-    def _index(self, nodes: list[Any]) -> None:
-        for node in nodes:
+    def _index(self, document: SchemaDocument) -> None:
+        read = {os.path.realpath(one.file) for one in self.documents if one.file is not None}
+        for node in document.nodes():
             kind, name = local(node), node.get("name")
             if kind in _GLOBALS and name:
                 if name in self.named[kind]:
-                    earlier = self._place(self.named[kind][name], ())
-                    message = f"there are two `{name}`, the other one at {earlier}"
-                    self.draft.fault(message, self._place(node, ()), "duplicate-type", "rename one of them")
+                    self._refuse_second(node, self.named[kind][name], document)
                 self.named[kind].setdefault(name, node)
+            elif kind in FOLLOWED and document.refers_to(node) in read:
+                if any(True for one in children(node) if local(one) != "annotation"):
+                    self.draft.note(f"what <{kind}> changes is not kept", self._place(node, ()))
             elif kind not in ("annotation", "schema"):
+                self._is_partial = True
                 what = node.get("schemaLocation") or node.get("namespace") or name or ""
                 self.draft.note(f"<{kind}> {what} is not followed".replace("  ", " "), self._place(node, ()))
 
+    def _refuse_second(self, node: Any, first: Any, document: SchemaDocument) -> None:
+        message = f"there are two `{node.get('name')}`, the other one at {self._place(first, ())}"
+        if document.own:
+            self.draft.fault(message, self._place(node, ()), "duplicate-type", "rename one of them")
+        else:  # in another namespace it may be called so, but names are all that is kept here
+            self.draft.note(f"{message}; this one is left out", self._place(node, ()))
+
+    def _is_own(self, node: Any) -> bool:
+        top = node.getroottree().getroot()
+        return any(document.own for document in self.documents if document.root is top)
+
+    def _all_of(self, local: str) -> Iterator[Any]:
+        return (node for document in self.documents for node in all_of(document.root, local))
+
     def _find_root(self) -> str | None:
-        bases = {local_name(node.get("base")) for node in all_of(self.root, "extension") if node.get("base")}
+        bases = {local_name(node.get("base")) for node in self._all_of("extension") if node.get("base")}
         for name in ROOT_NAMES:
             node = self.named["complexType"].get(name)
             if node is None and name in bases:
@@ -107,13 +131,14 @@ class XsdReader:
             self.draft.note(f"is `event.{meant}`, which every event has", self._place(each, (name, each.get("name"))))
 
     def _referred(self) -> set[str]:
-        return {local_name(node.get("ref")) for node in all_of(self.root, "element") if node.get("ref")}
+        return {local_name(node.get("ref")) for node in self._all_of("element") if node.get("ref")}
 
     def _event_types(self, elements: list[Any]) -> set[str]:
         """The complex types that are no parts of others: never used inside one, or used by an element of their own."""
         tops = list(self.named["element"].values())
-        parts = {local_name(node.get("type", "")) for node in all_of(self.root, "element") if node not in tops}
-        types = self.named["complexType"].keys() - parts - {self.root_name}
+        parts = {local_name(node.get("type", "")) for node in self._all_of("element") if node not in tops}
+        known = {name for name, node in self.named["complexType"].items() if self._is_own(node)}
+        types = known - parts - {self.root_name}
         types |= {local_name(node.get("type", "")) for node in elements} & self.named["complexType"].keys()
         waiting = [*types, *elements]
         while waiting:
@@ -195,7 +220,10 @@ class XsdReader:
         base = local_name(node.get("base", ""))
         if base == self.root_name or not base:
             return
-        if type is not None:
+        if self._is_partial and base not in self.named["complexType"]:
+            message = f"`{node.get('base')}` is in a document that is not followed, so what it has is missing"
+            self.draft.note(message, self._place(node, owner))
+        elif type is not None:
             type.parent = identifier(base) if identifier(base) != "Event" else "Event_"
         elif base in self.named["complexType"]:
             self._add_content(self.named["complexType"][base], owner, into, None)
@@ -341,4 +369,6 @@ class XsdReader:
                 self.draft.note(f"`{word}` is not kept", self._place(node, owner))
 
     def _place(self, node: Any, owner: Path) -> Place:
-        return Place(self.draft.file, node.sourceline, path=".".join(one for one in owner if one) or None)
+        return Place(
+            node.getroottree().docinfo.URL, node.sourceline, path=".".join(one for one in owner if one) or None
+        )
