@@ -17,6 +17,7 @@ from hypothesis import given
 from comity.errors import Misuse
 from comity.event import EVENT, AttributeType, Event, EventType, Kind, Rejected, Taxonomy, decode, encode, read_events
 from comity.event.files import read_json_lines
+from comity.event.schemas.names import EVENT_URI
 from comity.event.schemas.xsd import write_xsd
 from comity.event.xmlrecords import CHUNK_BYTES, _Elements, read_xml_lines
 from comity.event.xmlwrite import HEAD, TAIL, encode_xml
@@ -81,7 +82,44 @@ def test_events_below_a_root() -> None:
     text = f"<all>\n<Fire>{envelope(1)}<room/></Fire>\n<!-- no event -->\n{named}</all>"
     first, second = read(text)
     assert (first.id, first.data["room"], second.id) == ("1", "", "2")
-    assert read("<all/>") == read("<all><!-- nothing --></all>") == []
+    assert shown(f"<c:events xmlns:c='{EVENT_URI}'/>") == shown(HEAD + TAIL) == []
+
+
+def test_a_root_with_nothing_in_it_is_not_lost() -> None:
+    for text in ("<all/>", "<all><!-- nothing --></all>", "<all>text</all>", "<Flood at='noon'/>"):
+        (found,) = read(text)
+        assert [one.path for one in found.faults][:2] == ["event.id", "event.source"]
+        assert found.line_number == 1
+
+
+EPCIS = """<epcis:EPCISDocument xmlns:epcis="urn:epcglobal:epcis:xsd:1" schemaVersion="1.2">
+<EPCISHeader><Sender><Identifier>a</Identifier></Sender></EPCISHeader>
+<EPCISBody><EventList>
+<Fire><id>1</id><src>/a</src><room>a</room></Fire>
+<Flood><id>2</id><src>/a</src></Flood>
+<extension><Fire><id>3</id><src>/a</src><room>b</room></Fire></extension>
+<Fire><id>4</id><src>/a</src><room>c</room></Fire>
+</EventList></EPCISBody></epcis:EPCISDocument>
+"""
+
+
+def test_events_below_elements_around_them() -> None:
+    assert shown(EPCIS) == ["1", "5:unknown-type", "3", "4"]
+    broken = EPCIS.replace("</EventList>", "")
+    assert shown(broken)[:-1] == ["1", "5:unknown-type", "3", "4"]
+    long = EPCIS.replace("<room>c", "<tags>a</tags>" * 50_000 + "<room>c")
+    with limited(max_record_bytes=200_000):
+        assert shown(long + " ") == ["1", "5:unknown-type", "3", "7:too-long"]
+
+
+def test_without_types_parts_of_events_are_no_events() -> None:
+    order = f"<Order><customer><id>c</id></customer>{envelope(7)}</Order>"
+    assert shown(f"<all>{order}</all>", None) == ["7"]
+
+
+def test_elements_that_are_no_events_are_records_when_there_are_many() -> None:
+    text = "<all>" + "<Flood/>\n" * 250 + f"<Fire>{envelope()}<room/></Fire></all>"
+    assert shown(text) == [f"{n}:missing" for n in range(1, 251)] + ["1"]
 
 
 def test_structs_lists_points_and_attributes_of_xml() -> None:

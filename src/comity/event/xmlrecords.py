@@ -1,9 +1,10 @@
 """Events as elements of XML, as in the seeds: an element named after the type, with an element for each attribute.
 
-A document is one event, or a root with events below it. `<Event type="…">` names the type in an attribute. The envelope
-is in attributes of our namespace (`c:id`, `c:source`, `c:time`, …) or in elements `id`, `src` and `ts`. A struct has
-elements inside, a list is an element that is repeated, attributes of XML are attributes of the event. With types, texts
-become what the type declares; without, they stay texts. `xsi:nil` is a missing value, or an empty list.
+A document is one event, or a root with events below it, maybe inside of other elements. `<Event type="…">` names the
+type in an attribute. The envelope is in attributes of our namespace (`c:id`, `c:source`, `c:time`, …) or in elements
+`id`, `src` and `ts`. A struct has elements inside, a list is an element that is repeated, attributes of XML are
+attributes of the event. With types, texts become what the type declares; without, they stay texts. `xsi:nil` is a
+missing value, or an empty list.
 
 Each event is turned into CloudEvents JSON, so that the faults are those of JSON Lines.
 """
@@ -37,6 +38,8 @@ _SAFE = {
     "remove_pis": True,
 }
 _ENVELOPE = ("id", "source", "type", "time", "subject", "sequence", "mode", "typeversion")
+_MOST_WAITING = 100
+"""Elements below the root that wait for an event to show up; then they are the records."""
 _CONTAINER = f"{{{EVENT_URI}}}events"
 
 
@@ -76,13 +79,22 @@ def read_xml_file(
 
 
 class _Elements:
-    """The elements of a document that are events, one after the other, in bounded memory."""
+    """The elements of a document that are events, one after the other, in bounded memory.
+
+    An element is an event if it says so: by the name of a known type, or by an envelope. Those beside it are records,
+    too, whatever they are called, and what is around them is not. While no event has shown up the elements below the
+    root may be records, or stand before what holds the events; so they wait.
+    """
 
     def __init__(self, stream: IO[bytes], lookup: TypeLookup | None) -> None:
         self._stream, self._lookup = stream, lookup
-        self._depth = 0
+        self._holds: list[bool] = []
+        """For each open element: whether there were events in it."""
         self._level: int | None = None
         """How deep the events are: 0 for the root, 1 below it; None while that is open."""
+        self._event: int | None = None
+        """How deep the event is that is open."""
+        self._waiting: list[tuple[int, Any]] = []
         self._fed = 0
         self._began = 0
         self._is_long = False
@@ -94,53 +106,91 @@ class _Elements:
             error = _attempt(parser.feed, chunk)
             self._fed += len(chunk)
             for action, element in parser.read_events():
-                if self._depth == 0 and action == "start" and element.getroottree().docinfo.internalDTD is not None:
+                if not self._holds and action == "start" and element.getroottree().docinfo.internalDTD is not None:
                     yield 1, Fault("", "", "a document with a DOCTYPE is not read", "has-doctype")
                     return
                 yield from self._begin(element) if action == "start" else self._end(element)
             if error is not None:
+                yield from self._waiting
                 yield error.lineno or 1, _broken(error)
                 return
+        yield from self._waiting
         error = _attempt(parser.close)
         if error is not None and self._fed:
             yield error.lineno or 1, _broken(error)
 
     def _begin(self, element: Any) -> Iterator[tuple[int, Any]]:
-        if self._level is None:
-            self._level = self._decide(element)
-        if self._depth in (0, self._level):
-            self._began = self._fed
-        self._depth += 1
-        if (
-            not self._is_long
-            and self._depth > (self._level or 0)
-            and self._fed - self._began > limits().max_record_bytes
-        ):
+        depth = len(self._holds)
+        self._holds.append(False)
+        if self._event is None:
+            if depth <= self._record_depth():
+                self._began, self._is_long = self._fed, False
+            found = self._event_depth(element, depth)
+            if found is not None:
+                yield from self._open(found)
+        if self._is_record(depth) and not self._is_long and self._fed - self._began > limits().max_record_bytes:
             self._is_long = True
             yield element.sourceline or 1, too_long(f"more than {limits().max_record_bytes} bytes")
 
+    def _open(self, depth: int) -> Iterator[tuple[int, Any]]:
+        """An event begins. Where the first one is decides what those were that waited."""
+        self._event = depth
+        if depth > self._record_depth():
+            self._began, self._is_long = self._fed, False
+        if self._level is None and depth == 1:
+            yield from self._waiting
+        self._waiting, self._level = [], depth
+
     def _end(self, element: Any) -> Iterator[tuple[int, Any]]:
-        self._depth -= 1
-        if self._depth == self._level:
-            if not self._is_long:
+        held = self._holds.pop()
+        depth = len(self._holds)
+        if depth == self._event:
+            self._event = None
+            self._holds = [True] * depth
+            yield from self._record(element)
+        elif self._event is None and not held and depth == self._record_depth():
+            yield from self._record(element)
+        elif self._event is None and depth < self._record_depth():
+            if depth == 0 and not held and not self._waiting and self._level is None and element.tag != _CONTAINER:
                 yield element.sourceline or 1, element
-            self._is_long = False
             _forget(element)
-        elif self._is_long and self._depth > (self._level or 0):
+        elif self._is_long:
             _forget(element)
 
-    def _decide(self, element: Any) -> int | None:
-        """Whether the root is an event itself; if its name does not say so, its first element does."""
-        if self._depth:
-            return 0 if local(element) in ENVELOPE_WORDS else 1
+    def _record(self, element: Any) -> Iterator[tuple[int, Any]]:
+        is_long, self._is_long = self._is_long, False
+        if self._level is None and not is_long:
+            self._waiting.append((element.sourceline or 1, element))
+            if len(self._waiting) < _MOST_WAITING:
+                return
+            yield from self._open(1)
+            self._event = None
+        elif not is_long:
+            yield element.sourceline or 1, element
+        _forget(element)
+
+    def _record_depth(self) -> int:
+        return 1 if self._level is None else self._level
+
+    def _is_record(self, depth: int) -> bool:
+        """Whether an element is part of a record: of an event, or of what may be one."""
+        return depth >= (self._event if self._event is not None else self._record_depth())
+
+    def _event_depth(self, element: Any, depth: int) -> int | None:
+        """The depth of the event that begins with an element, or that the element shows its parent to be."""
         if element.tag == _CONTAINER:
-            return 1
+            return None
+        if self._is_event(element):
+            return depth
+        is_shown = 0 < depth <= 2 and local(element) in ENVELOPE_WORDS and not self._holds[depth - 1]
+        return depth - 1 if is_shown and self._level in (None, depth - 1) else None
+
+    def _is_event(self, element: Any) -> bool:
         names_type = local(element) == EVENT.name and element.get("type") is not None
         if names_type or any(element.get(f"{{{EVENT_URI}}}{one}") is not None for one in _ENVELOPE):
-            return 0
+            return True
         space = etree.QName(element).namespace or ""
-        is_known = self._lookup is not None and known_type(space, local(element), self._lookup)[1] is not None
-        return 0 if is_known else None
+        return self._lookup is not None and known_type(space, local(element), self._lookup)[1] is not None
 
 
 def _attempt(feed: Any, *arguments: Any) -> Any:
