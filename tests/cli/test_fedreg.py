@@ -103,3 +103,69 @@ def test_write_refuses_an_unknown_profile(street):
     with pytest.raises(Misuse) as raised:
         _call("write", street, "--profile", "yours")
     assert raised.value.code == "unknown-profile"
+
+
+NESTED = {
+    "federation.yaml": "federation: city\n",
+    "police.yaml": "domain: police\ntypes: {Case: {attributes: {n: int}}}\n",
+    "street/federation.yaml": "federation: street\nboundary: [alarm]\n",
+    "street/house.yaml": "domain: house\ntypes: {Alarm: {attributes: {n: int, room: string}}}\n",
+    "street/shop.yaml": "domain: shop\ntypes: {Bell: {attributes: {n: int}}}\n",
+    "street/alarm.yaml": (
+        "contract: alarm\ntypes: {Alarm: {attributes: {n: int, room: string}}}\n"
+        "members: {house: {type: Alarm, map: same}}\n"
+    ),
+    "burglary.yaml": (
+        "contract: burglary\ntypes: {Burglary: {attributes: {n: int}}}\n"
+        "members: {street: {type: alarm.Alarm, map: same}}\n"
+    ),
+}
+
+
+@pytest.fixture
+def city(tmp_path):
+    for name, text in NESTED.items():
+        (tmp_path / "city" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "city" / name).write_text(text)
+    return tmp_path / "city"
+
+
+def template(type, inside=""):
+    return f'<xce:Subscription>\n<xce:Template type="{type}">{inside}</xce:Template></xce:Subscription>'
+
+
+@pytest.mark.parametrize("type", ["alarm.Alarm", "street.alarm.Alarm", "Alarm"])
+def test_read_in_a_federation_inside_prints_the_name_that_a_profile_uses(city, tmp_path, type):
+    (tmp_path / "watch.xml").write_text(template(type, "<n xce:filter='> 3'/>"))
+    result = _call("read", tmp_path / "watch.xml", "--domain", "shop", "--federation", city)
+    assert "on: alarm.Alarm\n" in result.stdout
+    (city / "street" / "more.yaml").write_text(result.stdout)
+    assert load(city).profiles["watch"].type.qualified_name == "street.alarm.Alarm"
+
+
+@pytest.mark.parametrize(
+    ("domain", "type", "inside", "code"),
+    [
+        ("shop", "burglary.Burglary", "", "unknown-type"),  # it is of the federation around
+        ("police", "street.alarm.Alarm", "", "unknown-type"),  # it is of the federation inside
+        ("shop", "alarm.Alarm", "<n xce:filter=\"~ '2.*'\"/>", "wrong-kind"),
+        ("shop", "alarm.Alarm", '<n xce:filter="unheard_of()"/>', "unknown-function"),
+        ("shop", "alarm.Alarm", '<xce:meta type="scope">house nobody</xce:meta>', "unknown-domain"),
+        ("shop", "alarm.Alarm", '<xce:meta type="disposal">role:guard</xce:meta>', "bad-meta"),
+        ("shop", "alarm.Alarm", '<xce:meta type="disposal">18:00 Europe/Berlin</xce:meta>', "bad-meta"),
+    ],
+)
+def test_read_refuses_what_the_federation_would_refuse(city, tmp_path, domain, type, inside, code):
+    (tmp_path / "watch.xml").write_text(template(type, inside))
+    with pytest.raises(Misuse) as raised:
+        _call("read", tmp_path / "watch.xml", "--domain", domain, "--federation", city)
+    (error,) = getattr(raised.value, "errors", [raised.value])
+    assert (error.code, error.place.file, error.place.line) == (code, str(tmp_path / "watch.xml"), 2)
+
+
+def test_read_says_that_times_of_day_are_in_utc(tmp_path):
+    zoned = '<xce:meta type="disposal">18:00+02:00</xce:meta><xce:meta type="register">01:00+02:00</xce:meta>'
+    (tmp_path / "watch.xml").write_text(template("T", zoned))
+    result = _call("read", tmp_path / "watch.xml", "--format", "json")
+    assert json.loads(result.stdout)["profiles"]["watch"]["active"] == {"from": "23:00", "until": "16:00"}
+    assert "in UTC" in result.stderr

@@ -313,3 +313,23 @@ def test_text_profiles_are_listed_and_not_removed_from_here(tmp_path: Path) -> N
     with pytest.raises(Faults) as found:
         remove(folder, ["spreading"])
     assert [(one.code, one.place) for one in found.value.errors] == [("not-a-profile-file", Place(str(text), 1, 1))]
+
+
+def test_faults_of_profiles_for_federations_inside_point_into_the_file_they_came_from(tmp_path: Path) -> None:
+    city = Path(shutil.copytree(EXAMPLE.parent / "active_city", tmp_path / "city"))
+    text = (
+        "profiles:\n"
+        "  good: {domain: house_27, on: neighborBreakIn}\n"
+        "  bad: {domain: house_27, on: neighborBreakIn, where: houseNumm = 3}\n"
+        "  outer: {domain: police, on: Burglary, where: rooom = 'x'}\n"
+    )
+    for new, expected in (
+        (text, [("unknown-attribute", 3)]),
+        (text.replace("houseNumm", "houseNum"), [("unknown-attribute", 4)]),
+    ):
+        with pytest.raises(Faults) as caught:
+            add(city, read_new_profiles(new, "new.yaml"), source=("new.yaml", new))
+        assert [(one.code, one.place and one.place.line) for one in caught.value.errors] == expected
+    good = text.replace("houseNumm", "houseNum").replace("rooom", "room")
+    changed = add(city, read_new_profiles(good, "new.yaml"), source=("new.yaml", good))
+    assert {"good", "bad", "outer"} <= changed.federation.profiles.keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from comity.event.jsonlines import Rejected
 from comity.federation import Federation, load
 from comity.plan import compile_plan
 
+MOMENT = datetime(2026, 3, 1, 10, tzinfo=UTC)
 INNER = {
     "federation.yaml": "federation: street\nboundary: [alarm, news]\n",
     "house.yaml": (
@@ -62,7 +64,7 @@ def codes(root: Path) -> list[str]:
 
 
 def told(federation: Federation, *events: Event) -> list[tuple[str, str, dict[str, object]]]:
-    outcomes = run(compile_plan(federation), events)
+    outcomes = run(compile_plan(federation), [one.replace(time=MOMENT) for one in events])
     return [
         ("rejected", one.faults[0].path, {})
         if isinstance(one, Rejected)
@@ -249,3 +251,14 @@ def test_a_boundary_type_has_one_mapping_too(tmp_path: Path) -> None:
         f"members: {{{twice}}}\nobservers: {{police: {{type: Case, map: {{address: \"'x'\", room: room}}}}}}\n"
     )
     assert "duplicate-mapping" in codes(write(tmp_path, outer={**OUTER, "burglary.yaml": burglary}))
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        {"profiles.yaml": "profiles: {p: {domain: house, on: Nota}}\n"},
+        {"more.yaml": "profiles: {p: {domain: house, on: Nota}}\n"},
+    ],
+)
+def test_a_fault_inside_is_told_without_what_follows_from_it(tmp_path: Path, inner: dict[str, str]) -> None:
+    assert codes(write(tmp_path, {**INNER, **inner})) == ["unknown-type"]

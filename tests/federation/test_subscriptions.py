@@ -55,6 +55,8 @@ def test_scope_refuses_a_domain_that_is_not_there(tmp_path: Path) -> None:
         ("{until: 09:00}", [0, 8]),
         ("{from: 18:00}", [18, 23]),
         ("{from: '09:00', until: '17:30'}", [9, 17]),
+        ("{from: 10:00+01:00, until: 19:00+01:00}", [9, 17]),
+        ("{from: 23:00-10:00, until: 09:30Z}", [9]),
     ],
 )
 def test_active_is_the_part_of_the_day_with_a_registration(tmp_path: Path, active: str, hours: list[int]) -> None:
@@ -107,7 +109,8 @@ types:
 """
     (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
     (tmp_path / "p.yaml").write_text("profiles: {p: {domain: c, on: Heat, deliver: {unit: kelvin}}}", encoding="utf-8")
-    event = Event("1", "/c", "c.Fire", data={"value": 0.0, "room": "attic", "core": 100.0})
+    data = {"value": 0.0, "room": "attic", "core": 100.0}
+    event = Event("1", "/c", "c.Fire", datetime(2026, 3, 1, tzinfo=UTC), data)
     (told,) = run(compile_plan(load(tmp_path)), [event])
     assert told.event.type == "c.Fire"  # type: ignore[union-attr]
     assert told.event.data == {"value": 273.15, "room": "attic", "core": 373.15}  # type: ignore[union-attr]
@@ -117,7 +120,7 @@ types:
     "terms",
     [
         "active: {from: 8, until: 18}",
-        "active: {from: 08:00+02:00}",
+        "active: {from: 08:00 CET}",
         "active: {from: 25:00}",
         "expires: 2026",
         "expires: soon",

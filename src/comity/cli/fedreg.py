@@ -10,7 +10,7 @@ import typer
 
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption, TypesOption, read_types
-from comity.errors import Misuse
+from comity.errors import ComityError, Faults, Misuse, Place
 from comity.event.types import EventType
 
 if TYPE_CHECKING:
@@ -60,6 +60,10 @@ def read(
     known = _types(types, federation, domain)
     registered = _moment(at)
     found = read_fedreg(read_text(file), known, name=name or _name(file), registered=registered, file=str(file))
+    if federation is not None and domain is not None:
+        _check(found, domain, federation, file)
+    if any(one.meta.active for one in found):
+        console(stderr=True).print("note: times of day are in UTC, here and in the profiles", style="dim")
     entries = {one.name: one.entry(domain) for one in found}
     if format is Format.JSON:
         write_json({"profiles": entries}, indent=2)
@@ -125,15 +129,31 @@ def _types(types: Path | None, federation: Path | None, domain: str | None) -> d
 def _visible(folder: Path, domain: str | None) -> dict[str, EventType]:
     """The types that a domain can subscribe to: its own, and those of contracts."""
     from comity.federation import load
+    from comity.federation.discovery import visible_types
 
     federation = load(folder)
     own = federation.domains.get(domain or "")
     if own is None:
         message = f"there is no domain {domain!r}" if domain else "the domain that subscribes is not named"
         raise Misuse(message, code="unknown-domain", hint=f"known: {', '.join(federation.domains)}")
-    return {one.name: one for one in own.taxonomy.types} | {
-        contract.type.qualified_name: contract.type for contract in federation.contracts.values()
-    }
+    return visible_types(federation, own.name)
+
+
+def _check(subscriptions: list[Subscription], domain: str, folder: Path, file: Path) -> None:
+    """Refuse what the federation would refuse as a profile of the domain, for whatever reason."""
+    from comity.federation.change import check
+    from comity.federation.new_profile import NewProfile
+
+    faults: list[ComityError] = []
+    for one in subscriptions:
+        fields = one.entry()
+        profile = NewProfile(one.name, domain, fields.pop("on"), fields.pop("where"), terms=fields)
+        faults += [
+            Misuse(error.message, code=error.code, place=Place(str(file), one.line), hint=error.hint)
+            for error in check(folder, profile)
+        ]
+    if faults:
+        raise Faults(faults)
 
 
 def _written(folder: Path, federation: Federation, name: str) -> tuple[Subscription, EventType]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from fractions import Fraction
 
 from comity.event.kinds import INT_MAX, MICROSECOND
@@ -11,6 +11,10 @@ from comity.event.kinds import INT_MAX, MICROSECOND
 _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,30})?"
     r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+)
+_TIME_OF_DAY = re.compile(
+    r"(?P<clock>(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?)"
+    r"(?P<offset>Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
 )
 _NUMBER = r"[0-9]{1,20}(?:[.,][0-9]{1,30})?"
 _ISO_DURATION = re.compile(
@@ -65,6 +69,20 @@ def format_timestamp(instant: datetime) -> str:
     if instant.tzinfo is None:
         raise ValueError("a timestamp without an offset is no instant")
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+
+
+def parse_time_of_day(text: str) -> time | None:
+    """The time of day in UTC; one without an offset is in UTC. Names of zones are refused: their offsets change.
+
+    >>> parse_time_of_day("9:05"), parse_time_of_day("00:30+01:00"), parse_time_of_day("24:00")
+    (datetime.time(9, 5), datetime.time(23, 30), None)
+    """
+    found = _TIME_OF_DAY.fullmatch(text)
+    if found is None:
+        return None
+    clock = found["clock"] if found["clock"][2] == ":" else f"0{found['clock']}"
+    some_day = datetime.fromisoformat(f"2000-01-02T{clock}{found['offset'] or 'Z'}")
+    return some_day.astimezone(UTC).time()
 
 
 def parse_duration(text: str) -> timedelta | None:

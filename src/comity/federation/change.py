@@ -17,11 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import unified_diff
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.connect.durable import sync, sync_stream
-from comity.document import Document, did_you_mean, read_document, read_text, validate
+from comity.document import Document, did_you_mean, parse_document, read_document, read_text, validate
 from comity.errors import ComityError, Faults, Misuse, Place, Retryable
 from comity.federation.costs import check_costs, cost_of
 from comity.federation.files import federation_files, load_files
@@ -174,9 +175,20 @@ def add(
         federation = staged(root, texts)
     except ComityError:
         if source is not None:
-            _check_source(root, [profile.name for profile in taken], source)
+            _check_source(root, added, [profile.name for profile in taken], source)
         raise
     return Change(root, texts, federation, check_costs(federation, [profile.name for profile in added]))
+
+
+def check(root: Path, profile: NewProfile) -> list[ComityError]:
+    """What the federation has against a profile, apart from its name, which may be that of another one."""
+    path, taken = _federation_of(root, profile.domain) / _NEW_FILE, _homes(federation_files(root))
+    name = next(name for number in count() if (name := f"{profile.name}_{number}") not in taken)
+    try:
+        staged(root, {path: with_profiles("", str(path), {name: profile.fields})})
+    except ComityError as error:
+        return list(error.errors) if isinstance(error, Faults) else [error]
+    return []
 
 
 def _with_added(root: Path, added: Sequence[NewProfile], homes: Mapping[str, Document], file: Path | None) -> _Texts:
@@ -193,11 +205,37 @@ def _with_added(root: Path, added: Sequence[NewProfile], homes: Mapping[str, Doc
     return texts
 
 
-def _check_source(root: Path, taken: Iterable[str], source: tuple[str, str]) -> None:
-    """Read the new profiles from where they come as if that were a file of the federation: faults are placed there."""
+def _check_source(root: Path, added: Sequence[NewProfile], taken: Iterable[str], source: tuple[str, str]) -> None:
+    """Read the new profiles from where they come as if that were a file of the federation: faults are placed there.
+
+    Those of a federation inside are read as if the file stood there, where their domain is known.
+    """
     name, text = source
-    # An absolute path sorts and counts as one more file, wherever the text came from.
-    staged(root, {**_without(root, taken), Path(name).absolute().with_suffix(".yaml"): text}, shown=name)
+    homes = {profile.name: _federation_of(root, profile.domain) for profile in added}
+    others = _without(root, taken)
+    for folder in dict.fromkeys(homes.values()):
+        try:
+            staged(root, {**others, folder / _NEW_FILE: text}, shown=name)
+        except ComityError as error:
+            found = error.errors if isinstance(error, Faults) else [error]
+            own = [one for one in found if homes.get(_profile_at(text, one.place, name) or "", folder) == folder]
+            if own:
+                raise Faults(own) from None
+
+
+_NEW_FILE = ".comity-new-profiles.yaml"
+"""A file that no federation has."""
+
+
+def _profile_at(text: str, place: Place | None, file: str) -> str | None:
+    """The profile of a text that a place is in."""
+    if place is None or place.file != file or place.line is None:
+        return None
+    document = parse_document(text, file)
+    starts = {name: document.place((PROFILES, name), key=True) for name in document.data[PROFILES]}
+    at = (place.line, place.column or 0)
+    before = [name for name, start in starts.items() if (start.line or 0, start.column or 0) <= at]
+    return before[-1] if before else None
 
 
 def _without(root: Path, names: Iterable[str]) -> _Texts:

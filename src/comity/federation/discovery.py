@@ -74,6 +74,13 @@ def discover(federation: Federation, domain: str | None = None) -> Discovery:
     return Discovery(federation.name, tuple(_offered(one, federation) for one in wanted), tuple(contracts))
 
 
+def visible_types(federation: Federation, domain: str) -> dict[str, EventType]:
+    """The types that profiles of a domain can be on, by the names that they have there: its own, and of contracts."""
+    own = federation.domains[domain]
+    near = [contract for contract in federation.contracts.values() if _is_near(contract, own)]
+    return {one.name: one for one in own.taxonomy.types} | {_readable_name(one): one.type for one in near}
+
+
 def _is_near(contract: Contract, domain: Domain) -> bool:
     """Whether a contract is of the federation that the domain belongs to."""
     return contract.federation == domain.federation

@@ -36,6 +36,7 @@ from comity.meaning.units import check_unit
 
 _RESERVED = ("rejected", "dead-letters", "late", "quarantine")
 """Names that a domain may not have: folders of results are named after domains."""
+_OF_LACKING_NAMES = ("unknown-domain", "unknown-type", "unknown-contract", "bad-founders")
 _FIRST_KEYS = ("domain", "contract", "profiles", "rates", "codes", "federation")
 
 
@@ -73,9 +74,10 @@ def _read(
     reader = _Reader(name, folder, inside)
     for path in own:
         reader.take_file(instead.get(path, path))
+    count = len(reader.faults)
     for below, files in nested.items():
         reader.guarded(partial(reader.take_federation, below, files, instead))
-    return reader.federation()
+    return reader.federation(lacks_some=len(reader.faults) > count)
 
 
 @dataclass(slots=True)
@@ -127,13 +129,17 @@ class _Reader:
             case _:
                 self.guarded(partial(getattr(self, f"_take_{kind}"), document))
 
-    def federation(self) -> Federation:
+    def federation(self, *, lacks_some: bool = False) -> Federation:
+        """What the files say; `lacks_some` when a federation inside could not be read."""
         self.guarded(self._check_concepts)
+        before = len(self.faults)
         for document in self._contract_files:
             self.guarded(partial(self._take_contract, document))
         self.guarded(self._close_boundaries)
         self._take_profiles()
         boundary = self._boundary()
+        if lacks_some:  # names that seem to be unknown may be those inside
+            self.faults[before:] = [one for one in self.faults[before:] if one.code not in _OF_LACKING_NAMES]
         if self.faults:
             raise Faults(self.faults)
         return Federation(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, time
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from comity.event.times import parse_timestamp
+from comity.event.times import parse_time_of_day, parse_timestamp
 from comity.visible import has_hidden
 
 Scalar = str | int | float | bool
@@ -88,12 +87,12 @@ def _time_of_day(value: Any) -> Any:
     """A number would be taken for seconds; people write 8:00 as well as 08:00."""
     if isinstance(value, time):
         return value
-    if not isinstance(value, str) or not _CLOCK.fullmatch(value):
-        raise ValueError("a time of day, in UTC, is written as 08:00")
-    return value.zfill(5) if len(value) < 6 else value.zfill(8)
+    found = parse_time_of_day(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError("a time of day, in UTC, is written as 08:00, and with another offset as 08:00+01:00")
+    return found
 
 
-_CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?")
 TimeOfDay = Annotated[time, BeforeValidator(_time_of_day)]
 
 

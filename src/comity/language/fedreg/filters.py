@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from comity.errors import Misuse
+from comity.event.kinds import Kind
 from comity.event.types import AttributeType
 from comity.expression.parse import error_at
 from comity.expression.regex import parse_regex
@@ -201,9 +202,15 @@ class _Parser:
         text, _, at = self.value()
         try:
             parse_regex(text)
+            self.check_is_text()
         except Misuse as error:
             raise error_at(self.text, at, error) from None
         return TextTest("matches", self.attribute, text, negated)
+
+    def check_is_text(self) -> None:
+        if self.declared is not None and self.declared.kind is not Kind.STRING:
+            message = f"regular expressions are for texts, and {self.attribute.name} is of kind {self.declared.kind}"
+            raise Misuse(message, code="wrong-kind", hint="compare it with < > = instead")
 
     def is_call(self) -> bool:
         if self.at + 1 >= len(self.tokens):

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
 
 from comity.errors import Misuse
-from comity.event.times import parse_timestamp
+from comity.event.times import parse_time_of_day, parse_timestamp
 from comity.language.fedreg.subscription import MOST_PRIORITY, PRIORITIES, Meta
-from comity.language.fedreg.values import clock
 
 KNOWN = ("disposal", "register", "qos", "scope")
 
@@ -67,17 +66,24 @@ def _expires(
 
 
 def _moment(text: str) -> time | datetime:
-    found = clock(text) or parse_timestamp(text)
-    if found is None:
-        hint = "a disposal is a time of day, 18:00, or a timestamp, 2026-12-31T23:00:00Z; scripts are not run"
-        raise _misused(f"{text!r} is no time at which it could end", hint)
-    return found
+    found = parse_time_of_day(text)
+    found_at = parse_timestamp(text) if found is None else found
+    if found_at is None:
+        hint = f"{_TIMES}, or a timestamp, 2026-12-31T23:00:00Z"
+        reason = (
+            "a subscription ends at a time; conditions on roles or other security attributes, and scripts, are refused"
+        )
+        raise _misused(f"{text!r} is no time: {reason}", hint)
+    return found_at
+
+
+_TIMES = "write a time of day in UTC, 18:00, or with its offset, 18:00+01:00, but no name of a zone"
 
 
 def _clock(text: str) -> time:
-    found = clock(text)
+    found = parse_time_of_day(text)
     if found is None:
-        raise _misused(f"{text!r} is no time of day", "write 09:00")
+        raise _misused(f"{text!r} is no time of day", _TIMES)
     return found
 
 

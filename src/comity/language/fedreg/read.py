@@ -126,7 +126,7 @@ class _Reader:
         except Misuse as error:
             raise self.placed(metas[0], error) from None
         tests = [test for one in parameters for test in self.parameter(one, type, ())]
-        return Subscription(name, on, conjunction(tests), meta)
+        return Subscription(name, on, conjunction(tests), meta, node.sourceline)
 
     def _type(self, node: Any, on: str) -> tuple[str, EventType | None]:
         """The type of a name, and its name in a profile; that of a contract may lack the contract's name."""
@@ -134,7 +134,7 @@ class _Reader:
             return identifier(on), None
         if on in self.types:
             return on, self.types[on]
-        named = [known for known in self.types if known == identifier(on)]
+        named = [known for known, type in self.types.items() if on == type.qualified_name or known == identifier(on)]
         found = named or [known for known in self.types if known.rpartition(".")[2] in (on, identifier(on))]
         if len(found) == 1:
             return found[0], self.types[found[0]]

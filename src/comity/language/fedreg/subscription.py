@@ -41,6 +41,8 @@ class Subscription:
     where: Expression = TRUE
     """Not bound to the type."""
     meta: Meta = field(default_factory=Meta)
+    line: int | None = field(default=None, compare=False)
+    """Of the document that it was read from."""
 
     def entry(self, domain: str | None = None) -> dict[str, Any]:
         """What a file of profiles says of it."""
