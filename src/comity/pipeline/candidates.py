@@ -21,8 +21,8 @@ from comity.pipeline.columns import TypedColumns
 from comity.pipeline.deliver import complete, rejected_line
 from comity.pipeline.detect_buckets import NO_KEY, salts_of
 from comity.pipeline.detect_extract import COUNTED, DOUBTFUL, LATE, REFUSED, ROWS
-from comity.pipeline.lines import json_line
-from comity.pipeline.mapped import Attributes, follow
+from comity.pipeline.lines import Attributes, json_line
+from comity.pipeline.mapped import Followed, follow, keep, kept_on
 from comity.pipeline.operands import quoted
 from comity.plan.stages import PlannedPattern
 from comity.plan.ways import Way, Ways
@@ -73,6 +73,7 @@ class OperandColumns:
         sources = {name: self.ways[test.way].source for name, tests in ways.tests.items() for test in tests}
         self._sources: tuple[EventType, ...] = tuple(sources.values())
         self._columns: dict[int, dict[str, Column]] = {}
+        self._followed: dict[int, Followed] = {}
 
     def rows(
         self, hits: DataFrame, buckets: int, late_before: int | None, spark: SparkSession, *, with_rejected: bool
@@ -86,9 +87,8 @@ class OperandColumns:
         table = F.broadcast(spark.createDataFrame(asked, _ASKED))
         found = complete(hits, self._sources).select("*", F.explode_outer(_once_each("found")).alias("hit"))
         on = (F.col("hit.profile") == F.col("label")) & (F.col("hit.way") == F.col("on"))
-        made = found.join(table, on, "left").select(
-            "*", *(one.alias(name) for name, one in self._made(buckets).items())
-        )
+        asked_for = keep(found.join(table, on, "left"), self._kept)
+        made = asked_for.select("*", *(one.alias(name) for name, one in self._made(buckets).items()))
         others = F.when(F.col("rejected").isNotNull(), F.lit(REFUSED if with_rejected else None))
         others = others.when(F.col("counted").isNotNull(), F.lit(COUNTED)).when(F.col("doubtful") > 0, F.lit(DOUBTFUL))
         bucket = F.coalesce(others, F.col("made_bucket"))
@@ -126,6 +126,15 @@ class OperandColumns:
                     keep_lines or bound.needs_line(name),
                 )
 
+    def _follow(self, number: int) -> Followed:
+        if number not in self._followed:
+            self._followed[number] = follow(self.ways[number], number)
+        return self._followed[number]
+
+    @property
+    def _kept(self) -> list[dict[str, Column]]:
+        return kept_on({number: self._follow(number) for number in range(len(self.ways))}, F.col("on"))
+
     def _made(self, buckets: int) -> dict[str, Column]:
         """The columns of candidates; putting them together takes hundreds of calls to Java."""
         if buckets not in self._columns:
@@ -133,7 +142,7 @@ class OperandColumns:
         return self._columns[buckets]
 
     def _put_together(self, buckets: int) -> dict[str, Column]:
-        seen = [_seen(way) for way in self.ways]
+        seen = [_seen(self._follow(number)) for number in range(len(self.ways))]
         keys = [(number, self._key(paths, seen[way][0], way)) for (way, paths), number in self._keys.items()]
         ties = [(number, self._tie(path, seen[way][0], way)) for (way, path), number in self._ties.items()]
         lines = [(number, json_line(one, self.ways[number].target, {})) for number, (one, _) in enumerate(seen)]
@@ -191,9 +200,8 @@ def _case(number: Column, columns: Iterable[tuple[int, Column]]) -> Column:
     return F.lit(None) if found is None else found
 
 
-def _seen(way: Way) -> tuple[Attributes, Column]:
+def _seen(found: Followed) -> tuple[Attributes, Column]:
     """The attributes as the subscriber sees them, and whether nothing mandatory is missing."""
-    found = follow(way)
     tests = [~missing.some for missing in (found.unmet, found.unseen) if missing is not None]
     return found.seen, reduce(lambda one, other: one & other, tests, F.lit(True))
 

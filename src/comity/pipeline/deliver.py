@@ -8,7 +8,7 @@ microseconds) of the first and the last event among these, in `doubtful` 1 for a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -20,7 +20,7 @@ from comity.connect.folder import REJECTED
 from comity.event.types import EventType
 from comity.federation.model import OPERAND
 from comity.pipeline.lines import json_line
-from comity.pipeline.mapped import Followed, Missing, follow
+from comity.pipeline.mapped import Followed, Missing, follow, keep, kept_on
 from comity.pipeline.operands import quoted
 from comity.pipeline.wrap import ENVELOPE_FIELDS, REJECTED_TYPE, cast, struct_type
 from comity.plan.ways import Way, Ways
@@ -80,16 +80,19 @@ class Outcome:
     """The subscriber or the rejected set; null when mediation fails, which the way without a subscriber tells."""
     line: Column
     """What is written there; `to` is a column by now."""
+    kept: tuple[Mapping[str, Column], ...] = ()
+    """What both are made from: groups of columns, each worked out from those before it."""
 
 
 def outcome_of_hit(ways: Ways) -> Outcome:
     """What becomes of hits on these ways."""
     is_rejected, way = F.col("rejected").isNotNull(), F.col("hit.way")
     to, line = F.when(is_rejected, F.lit(REJECTED)), F.when(is_rejected, rejected_line())
-    for number, one in enumerate(ways.ways):
-        found = follow(one)
+    followed = {number: follow(one, number) for number, one in enumerate(ways.ways)}
+    for number, found in followed.items():
+        one = ways.ways[number]
         to, line = to.when(way == number, _to(one, found)), line.when(way == number, _line(one, found))
-    return Outcome(to, line)
+    return Outcome(to, line, tuple(kept_on(followed, way)))
 
 
 IDENTITY = ("profile", "source", "id")
@@ -103,11 +106,13 @@ def deliver(hits: DataFrame, outcome: Outcome, *, has_patterns: bool) -> DataFra
     """
     worth = hits.filter(F.col("rejected").isNotNull() | (F.size("found") > 0))
     rows = worth.select("*", F.explode_outer("found").alias("hit"))
-    done = rows.select("*", F.col("hit.profile").alias("profile"), outcome.to.alias("to"))
+    done = keep(rows, outcome.kept).select("*", F.col("hit.profile").alias("profile"), outcome.to.alias("to"))
+    done = done.drop(*(name for group in outcome.kept for name in group))
     is_told = F.col("to") != REJECTED
     if has_patterns:
         done = done.filter(~F.coalesce(is_told & F.col("profile").contains(OPERAND), F.lit(False)))
-    return _once(done.filter(F.col("to").isNotNull()), is_told).select(
+    # What is kept is worked out again after the exchange, and not sent along.
+    return keep(_once(done.filter(F.col("to").isNotNull()), is_told), outcome.kept).select(
         "to",
         F.when(is_told, F.col("profile")).alias("profile"),
         "source",

@@ -10,9 +10,13 @@ from pyspark.sql import functions as F
 from comity.event.kinds import Kind
 from comity.event.types import AttributeType, EventType
 from comity.pipeline.operands import quoted
+from comity.pipeline.parts import Parts, inside, is_present, whole
+
+Attributes = Column | Mapping[str, Column | Parts]
+"""The attributes of an event: a struct, or each of them by name."""
 
 
-def json_line(data: Column | Mapping[str, Column], type: EventType, extensions: Mapping[str, Column]) -> Column:
+def json_line(data: Attributes, type: EventType, extensions: Mapping[str, Column]) -> Column:
     """One line for a row: the envelope of the row, but of the given type, its data, and extension attributes."""
     envelope = {
         "specversion": F.lit("1.0"),
@@ -67,25 +71,26 @@ def _part(count: Column, letter: str, shown: Column | None = None, digits: Colum
     return F.when(count > 0 if shown is None else shown, text).otherwise(F.lit(""))
 
 
-def _struct(column: Column, attributes: Mapping[str, AttributeType]) -> Column:
-    given = {name: column.getField(name) for name in attributes}
-    return F.when(column.isNotNull(), _fields(given, attributes))
+def _struct(struct: Column | Parts, attributes: Mapping[str, AttributeType]) -> Column:
+    given = {name: inside(struct, (name,)) for name in attributes}
+    return F.when(is_present(struct), _fields(given, attributes))
 
 
-def _fields(given: Mapping[str, Column], attributes: Mapping[str, AttributeType]) -> Column:
+def _fields(given: Mapping[str, Column | Parts], attributes: Mapping[str, AttributeType]) -> Column:
     fields = [_value(given[name], declared).alias(name) for name, declared in attributes.items()]
     return F.struct(*fields) if fields else F.create_map()
 
 
-def _value(column: Column, declared: AttributeType) -> Column:
+def _value(value: Column | Parts, declared: AttributeType) -> Column:
     """A value as JSON writes it; the kinds that JSON has stay as they are."""
+    if declared.kind is Kind.STRUCT:
+        return _struct(value, declared.attributes)
+    column = whole(value)
     match declared.kind:
         case Kind.TIMESTAMP:
             return timestamp_text(column)
         case Kind.DURATION:
             return duration_text(column)
-        case Kind.STRUCT:
-            return _struct(column, declared.attributes)
         case Kind.LIST:
             element = declared.element
             assert element is not None, "a list type names its elements"

@@ -17,6 +17,7 @@ from comity.errors import Misuse
 from comity.event.kinds import INT_MAX, Kind, Point, Value, kind_of, to_microseconds
 from comity.event.times import parse_duration, parse_timestamp
 from comity.event.types import ENVELOPE, ENVELOPE_NAME, AttributeType, EventType
+from comity.pipeline.parts import Parts, inside, is_present, whole
 
 MAX_FLOAT = sys.float_info.max
 MAX_NODES = 20_000
@@ -90,8 +91,8 @@ class TypedColumns:
     """Attributes of a type in a struct, or without a root in columns of their own; the envelope beside them."""
 
     type: EventType
-    root: str | Column | Mapping[str, Column] | None = None
-    """The struct, the name of its column, or the columns of its attributes by name."""
+    root: str | Column | Mapping[str, Column | Parts] | None = None
+    """The struct, the name of its column, or its attributes by name."""
     envelope: Mapping[str, Column] | None = None
     """The columns of the envelope where they are not called as its parts are."""
 
@@ -106,19 +107,21 @@ class TypedColumns:
 
     def present(self, path: tuple[str, ...]) -> Column:
         known = self.type.attribute_at(path) is not None
-        return self.column(path).isNotNull() if known else F.lit(False)
+        return is_present(self.found(path)) if known else F.lit(False)
 
     def column(self, path: tuple[str, ...]) -> Column:
         """The column of an attribute, as it stands there."""
+        return whole(self.found(path))
+
+    def found(self, path: tuple[str, ...]) -> Column | Parts:
+        """The column of an attribute, or its parts where a struct is not put together."""
         if path[0] == ENVELOPE_NAME:
             return quoted(path[1]) if self.envelope is None else self.envelope[path[1]]
-        if self.root is None or isinstance(self.root, Mapping):
-            column, rest = quoted(path[0]) if self.root is None else self.root[path[0]], path[1:]
-        else:
-            column, rest = quoted(self.root) if isinstance(self.root, str) else self.root, path
-        for name in rest:
-            column = column.getField(name)
-        return column
+        if self.root is None:
+            return inside(quoted(path[0]), path[1:])
+        if isinstance(self.root, Mapping):
+            return inside(self.root[path[0]], path[1:])
+        return inside(quoted(self.root) if isinstance(self.root, str) else self.root, path)
 
 
 @dataclass(frozen=True, slots=True)

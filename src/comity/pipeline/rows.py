@@ -33,6 +33,7 @@ from comity.pipeline.columns import TypedColumns, compile_filter
 from comity.pipeline.deliver import FOUND_TYPE, hits_schema
 from comity.pipeline.facts import NO_FACTS, Facts
 from comity.pipeline.operands import MAX_FLOAT, quoted
+from comity.pipeline.parts import Parts, is_present, whole
 from comity.pipeline.worker import RowWorker, Work
 from comity.pipeline.wrap import cast, spark_type
 from comity.plan.ways import Test
@@ -57,7 +58,8 @@ class _Reader:
         found: dict[str, Column] = {}
         tests: list[Column] = []
         for name, declared in ENVELOPE.items():
-            found[name], of_value = self._typed(self._top(_column_of(name)), declared)
+            value, of_value = self._typed(self._top(_column_of(name)), declared)
+            found[name] = whole(value)
             tests += of_value
         unsure = [found[name] for name in ("id", "source", "type") if not self.facts.is_never_empty(name)]
         tests += [column.isNotNull() & (column != "") for column in unsure]
@@ -74,15 +76,15 @@ class _Reader:
         """Whether there is a column for this part of the envelope."""
         return _column_of(name) in self.top
 
-    def attributes(self, type: EventType) -> tuple[dict[str, Column], Column]:
+    def attributes(self, type: EventType) -> tuple[dict[str, Column | Parts], Column]:
         """The attributes of a type, as they stand in the row, and whether they are vouched for."""
-        found: dict[str, Column] = {}
+        found: dict[str, Column | Parts] = {}
         tests: list[Column] = []
         for name, declared in type.attributes.items():
             found[name], of_value = self._typed(self._attribute(name), declared)
             tests += of_value
             if not declared.optional and self._path(name) not in self.facts.complete:
-                tests.append(found[name].isNotNull())
+                tests.append(is_present(found[name]))
         return found, _all(tests)
 
     def _path(self, name: str) -> str:
@@ -96,8 +98,10 @@ class _Reader:
             return (quoted(_DATA).getField(name), self.inner[name]) if name in self.inner else None
         return None if name in ENVELOPE_COLUMNS or name == _DATA else self._top(name)
 
-    def _typed(self, found: tuple[Column, T.DataType] | None, declared: AttributeType) -> tuple[Column, list[Column]]:
-        """A column in the type that its kind has, and what must be true of its value to be vouched for."""
+    def _typed(
+        self, found: tuple[Column, T.DataType] | None, declared: AttributeType
+    ) -> tuple[Column | Parts, list[Column]]:
+        """A value in the type that its kind has, and what must be true of it to be vouched for."""
         wanted = spark_type(declared)
         if found is None:
             return cast(F.lit(None), wanted), []
@@ -113,17 +117,20 @@ class _Reader:
             return value, [_is_finite(value)] if declared.kind is Kind.FLOAT else []
         return cast(F.lit(None), wanted), [column.isNull()]
 
-    def _nested(self, column: Column, kind: T.StructType, declared: AttributeType) -> tuple[Column, list[Column]]:
-        """A struct or a point, part by part."""
+    def _nested(
+        self, column: Column, kind: T.StructType, declared: AttributeType
+    ) -> tuple[Column | Parts, list[Column]]:
+        """A struct or a point, part by part; a point is put together, since nearly all uses of it want it whole."""
         present = {field.name: field.dataType for field in kind}
-        parts: list[Column] = []
+        parts: dict[str, Column | Parts] = {}
         tests: list[Column] = []
         for name, inner in (declared.attributes if declared.kind is Kind.STRUCT else _POINT).items():
             found = (column.getField(name), present[name]) if name in present else None
-            value, of_value = self._typed(found, inner)
-            parts.append(value.alias(name))
-            tests += of_value if inner.optional else [*of_value, value.isNotNull()]
-        return F.when(column.isNotNull(), F.struct(*parts)), [column.isNull() | _all(tests)] if tests else []
+            parts[name], of_value = self._typed(found, inner)
+            tests += of_value if inner.optional else [*of_value, is_present(parts[name])]
+        struct = Parts(parts, (column,))
+        value = struct if declared.kind is Kind.STRUCT else struct.together
+        return value, [column.isNull() | _all(tests)] if tests else []
 
 
 def _column_of(name: str) -> str:
@@ -158,7 +165,7 @@ class RowTable:
         self._reader = _Reader(rows.schema, facts)
         self._only = facts.constant("type")
         self.envelope, is_fine = self._reader.envelope(window)
-        self._attributes: dict[str, dict[str, Column]] = {}
+        self._attributes: dict[str, dict[str, Column | Parts]] = {}
         fits = F.lit(False)
         for one in self._types():
             self._attributes[one.qualified_name], is_fit = self._reader.attributes(one)
@@ -214,7 +221,7 @@ class RowTable:
         """Those columns of hits that the table has; of a row that is not vouched for only that it is doubtful."""
         columns = {name: column for name, column in self.envelope.items() if self._reader.has(name)}
         for one in self._types():
-            parts = [part.alias(name) for name, part in self._attributes[one.qualified_name].items()]
+            parts = [whole(part).alias(name) for name, part in self._attributes[one.qualified_name].items()]
             columns[one.qualified_name] = F.when(self._is(one.qualified_name), F.struct(*parts))
         columns["found"] = found
         is_sure = F.col(_VOUCHED)

@@ -44,6 +44,21 @@ _PAIR: Declared = {
     "kind": "struct",
     "attributes": {"left": {"kind": "int", "optional": True}, "since": {"kind": "timestamp", "optional": True}},
 }
+_NEST: Declared = {
+    "kind": "struct",
+    "attributes": {
+        "low": {
+            "kind": "struct",
+            "optional": True,
+            "attributes": {
+                "lower": {"kind": "struct", "attributes": {"n": {"kind": "int"}, "f": {"kind": "float"}}},
+                "loose": _PAIR | {"optional": True},
+                "g": {"kind": "float", "optional": True},
+            },
+        },
+        "s": {"kind": "string", "optional": True},
+    },
+}
 ATTRIBUTES: Mapping[str, tuple[Declared, ...]] = {
     "n": ({"kind": "int"},),
     "N": ({"kind": "int"},),
@@ -66,6 +81,7 @@ ATTRIBUTES: Mapping[str, tuple[Declared, ...]] = {
     "spots": ({"kind": "list", "of": {"kind": "point"}},),
     "device": (_DEVICE,),
     "pair": (_PAIR,),
+    "nest": (_NEST,),
 }
 """What an attribute of this name can be; one of them is named like a part of the envelope."""
 
