@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
 
+from comity.connect.private import open_private
 from comity.errors import Misuse, Place
 from comity.logs import FIELDS, LOGGER
 from comity.visible import visible
@@ -56,10 +58,18 @@ def _handler(target: str) -> logging.Handler:
     if target == "-":
         return logging.StreamHandler(sys.stderr)
     try:
-        return logging.FileHandler(target, encoding="utf-8", errors="backslashreplace")
+        return _PrivateFile(target, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         reason = f"cannot be written: {error.strerror}"
         raise Misuse(reason, code="unwritable-file", place=Place(target)) from error
+
+
+class _PrivateFile(logging.FileHandler):
+    """A log that only its owner can read: it tells who was sent what, and where."""
+
+    def _open(self) -> TextIOWrapper:
+        raw = open_private(self.baseFilename, "ab")
+        return TextIOWrapper(raw, encoding=self.encoding, errors=self.errors, write_through=True)
 
 
 class _JsonLines(logging.Formatter):

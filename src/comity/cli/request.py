@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from comity.cli.session import Format, Session
 from comity.connect.claim import RUN_FILE
+from comity.connect.private import open_private
 from comity.logs import log
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class RunRequest:
 
     def remember(self) -> None:
         """Note in the results folder which federation has the sinks, for `comity replay`."""
-        (self.out / RUN_FILE).write_text(json.dumps({"federation": str(self.folder.resolve())}) + "\n")
+        with open_private(self.out / RUN_FILE, "wb") as stream:
+            stream.write(json.dumps({"federation": str(self.folder.resolve())}).encode() + b"\n")
 
     @contextmanager
     def sending(self) -> Iterator[Outbox | None]:

@@ -17,6 +17,7 @@ import msgspec
 from comity.connect.durable import make_folder, sync, sync_stream
 from comity.connect.folder import DEAD_LETTERS
 from comity.connect.port import Message
+from comity.connect.private import open_private
 from comity.errors import Misuse, Place
 
 NO_NOTIFICATION = "not-a-notification"
@@ -99,7 +100,7 @@ def append_dead_letters(path: Path, letters: Iterable[DeadLetter]) -> None:
     """Add dead letters to a file; they are on the disk when this returns."""
     make_folder(path.parent)
     is_new = not path.exists()
-    with path.open("ab") as stream:
+    with open_private(path, "ab") as stream:
         _cut_torn_line(path, stream)
         stream.writelines(_encoder.encode(letter) + b"\n" for letter in letters)
         sync_stream(stream)
@@ -132,7 +133,7 @@ def replacing(path: Path) -> Iterator[RewrittenLetters]:
     """
     partial = path.with_name(f".{path.name}.partial")
     try:
-        with partial.open("wb") as stream:
+        with open_private(partial, "wb") as stream:
             kept = RewrittenLetters(stream)
             yield kept
             sync_stream(stream)

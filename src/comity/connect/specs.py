@@ -18,7 +18,7 @@ class SourceSpec:
     name: str
     domain: str
     kind: str
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # they may hold a secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +32,4 @@ class SinkSpec:
     name: str
     domain: str
     kind: str
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # they may hold a secret

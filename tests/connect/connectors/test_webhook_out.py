@@ -11,6 +11,7 @@ from comity.connect.connectors.webhook_out import WebhookOutOptions, WebhookSink
 from comity.connect.identity import key_digest
 from comity.connect.port import NotTaken, Refused
 from comity.connect.registry import open_sink, read_options
+from comity.connect.secret_url import SecretUrl
 from comity.connect.specs import SinkSpec
 from comity.errors import Faults, Misuse
 from comity.testing.receiver import Answer, WebhookReceiver
@@ -215,7 +216,7 @@ def test_options_refuse_values(wrong):
 
 
 def test_options_address_alone():
-    assert read_options("webhook", "http://a/b", "sink").url == "http://a/b"
+    assert read_options("webhook", "http://a/b", "sink").url == SecretUrl("http://a/b")
 
 
 @pytest.mark.parametrize(

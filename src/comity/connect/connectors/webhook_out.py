@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import http.client
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from urllib.parse import SplitResult, urlsplit
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import SplitResult
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from comity.connect.identity import key_digest
 from comity.connect.port import Capability, Connector, Message, NotTaken, Refused, Setting
+from comity.connect.secret_url import SecretUrl
+from comity.connect.senders import read_token
 from comity.errors import Misuse, Place
 
 # That is the contract with a receiver: 2xx keeps a message, and `Idempotency-Key` tells that it was kept before.
@@ -27,28 +32,32 @@ _TRY_AGAIN = frozenset({408, 425, 429})
 _MOST_ANSWER_BYTES = 65_536
 
 
+def _as_url(given: object) -> object:
+    return SecretUrl(given) if isinstance(given, str) else given
+
+
 class WebhookOutOptions(BaseModel):
-    """Where to send, how many in one request, how long to wait, and the variable that holds a bearer token."""
+    """Where to send, how many in one request, how long to wait, where a bearer token is, and whom to trust."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    url: str
+    url: Annotated[SecretUrl, BeforeValidator(_as_url)] | None = None
+    url_env: Annotated[str, StringConstraints(min_length=1)] | None = None
+    """The environment variable that has the address, if its path is a secret that should stand in no file."""
     batch_size: int = Field(default=1, ge=1, le=1_000)
     timeout_s: float = Field(default=10.0, gt=0, le=600)
-    token_env: str | None = None
+    token_env: Annotated[str, StringConstraints(min_length=1)] | None = None
+    token_file: Annotated[str, StringConstraints(min_length=1)] | None = None
+    ca_file: Annotated[str, StringConstraints(min_length=1)] | None = None
+    """A PEM file with the authorities to trust, in place of those of the system."""
 
-    @field_validator("url")
-    @classmethod
-    def _is_http(cls, url: str) -> str:
-        if not url.isascii() or any(character.isspace() or not character.isprintable() for character in url):
-            raise ValueError("an address has no spaces and no characters beyond ASCII")
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("this is no http:// or https:// address")
-        if parts.username or parts.password:
-            raise ValueError("a password does not belong into a file: name a variable with a token in `token_env`")
-        _ = parts.port  # raises ValueError for one that is none
-        return url
+    @model_validator(mode="after")
+    def _check_choices(self) -> WebhookOutOptions:
+        if (self.url is None) == (self.url_env is None):
+            raise ValueError("one of `url` and `url_env` is needed")
+        if self.token_env is not None and self.token_file is not None:
+            raise ValueError("`token_env` and `token_file` exclude each other")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +76,19 @@ class WebhookSink:
 
     capability = _CAPABILITY
 
-    def __init__(self, options: WebhookOutOptions, token: str | None = None) -> None:
-        self._options = options
-        self._parts = urlsplit(options.url)
+    def __init__(
+        self,
+        options: WebhookOutOptions,
+        token: str | None = None,
+        *,
+        url: SecretUrl | None = None,
+        trusted: ssl.SSLContext | None = None,
+    ) -> None:
+        """`url` is what `url_env` holds; `trusted` has the authorities of `ca_file`."""
+        found = options.url or url
+        if found is None:
+            raise ValueError("there is no address")
+        self._options, self._url, self._parts, self._trusted = options, found, found.reveal(), trusted
         self._headers = {"User-Agent": "comity", "Accept": "*/*"}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
@@ -92,7 +111,7 @@ class WebhookSink:
         answer = self._post_or_fail(messages, taken)
         if 200 <= answer.status < 300:
             return
-        told = f"{self._shown} answers {answer.status} {answer.reason}".rstrip()
+        told = f"{self._url} answers {answer.status} {answer.reason}".rstrip()
         if answer.status in _TRY_AGAIN or answer.status >= 500:
             raise NotTaken(told, code="sink-busy", taken=taken, retry_after_s=answer.retry_after_s)
         if len(messages) == 1:
@@ -105,10 +124,10 @@ class WebhookSink:
             return self._post(messages)
         except TimeoutError:
             self.close()
-            told = f"{self._shown} does not answer within {self._options.timeout_s:g} s"
+            told = f"{self._url} does not answer within {self._options.timeout_s:g} s"
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            told = f"{self._shown} cannot be reached: {_reason(error)}"
+            told = f"{self._url} cannot be reached: {_reason(error)}"
         raise NotTaken(told, code="sink-unreachable", taken=taken)
 
     def _post(self, messages: Sequence[Message]) -> _Answer:
@@ -124,13 +143,15 @@ class WebhookSink:
 
     def _request(self, messages: Sequence[Message]) -> _Answer:
         if self._connection is None:
-            self._connection = _connect(self._parts, self._options.timeout_s)
+            self._connection = _connect(self._parts, self._options.timeout_s, self._trusted)
         connection = self._connection
         body, kind = _body(messages, batched=self._options.batch_size > 1 and len(messages) > 1)
         headers = {**self._headers, "Content-Type": kind, "Idempotency-Key": _idempotency_key(messages)}
         connection.request("POST", _target(self._parts), body, headers)
         response = connection.getresponse()
-        answer = _Answer(response.status, response.reason, _retry_after_s(response.headers.get, time.time()))
+        # What the server calls its status is not repeated: it may hold the path of the request, and anything else.
+        reason = http.client.responses.get(response.status, "")
+        answer = _Answer(response.status, reason, _retry_after_s(response.headers.get, time.time()))
         self._finish(response)
         return answer
 
@@ -143,19 +164,17 @@ class WebhookSink:
         except (OSError, http.client.HTTPException):
             self.close()  # the status is there, and says it all
 
-    @property
-    def _shown(self) -> str:
-        return f"{self._parts.scheme}://{self._parts.netloc}{self._parts.path}"  # a query may hold a secret
-
 
 def _cut(messages: Sequence[Message], size: int) -> Iterator[Sequence[Message]]:
     for start in range(0, len(messages), size):
         yield messages[start : start + size]
 
 
-def _connect(parts: SplitResult, timeout_s: float) -> http.client.HTTPConnection:
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return kind(parts.hostname or "", parts.port, timeout=timeout_s)
+def _connect(parts: SplitResult, timeout_s: float, trusted: ssl.SSLContext | None) -> http.client.HTTPConnection:
+    host = parts.hostname or ""
+    if parts.scheme == "https":
+        return http.client.HTTPSConnection(host, parts.port, timeout=timeout_s, context=trusted)
+    return http.client.HTTPConnection(host, parts.port, timeout=timeout_s)
 
 
 def _target(parts: SplitResult) -> str:
@@ -197,14 +216,34 @@ def _reason(error: Exception) -> str:
 
 
 def _open(options: WebhookOutOptions, setting: Setting) -> WebhookSink:
-    if options.token_env is None:
-        return WebhookSink(options)
-    token = os.environ.get(options.token_env, "").strip()
-    if not token or not token.isascii() or not token.isprintable():
-        place = Place(path=f"{setting.domain}.deliver.{setting.name}")
-        hint = f"set {options.token_env} before the start"
-        raise Misuse(f"there is no token in {options.token_env}", code="missing-token", place=place, hint=hint)
-    return WebhookSink(options, token)
+    place = Place(path=f"{setting.domain}.deliver.{setting.name}")
+    token = read_token(options.token_env, options.token_file, setting.base, place)
+    url = _url_in(options.url_env, place) if options.url_env is not None else None
+    trusted = _trusting(setting.base / options.ca_file) if options.ca_file is not None else None
+    return WebhookSink(options, token, url=url, trusted=trusted)
+
+
+def _url_in(variable: str, place: Place) -> SecretUrl:
+    hint = f"set {variable} before the start"
+    try:
+        return SecretUrl(os.environ[variable])
+    except KeyError:
+        raise Misuse(f"there is no address in {variable}", code="missing-url", place=place, hint=hint) from None
+    except ValueError as error:
+        raise Misuse(f"{variable}: {error}", code="missing-url", place=place, hint=hint) from None
+
+
+def _trusting(path: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=path)
+    except ssl.SSLError as error:
+        hint = "name a file with certificates in PEM"
+        raise Misuse(
+            "there is no certificate in it", code="bad-certificate", place=Place(str(path)), hint=hint
+        ) from error
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+        raise Misuse(reason, code="bad-certificate", place=Place(str(path))) from error
 
 
 CONNECTOR = Connector(kind="webhook", capability=_CAPABILITY, options=WebhookOutOptions, main_option="url", sink=_open)
