@@ -86,7 +86,17 @@ class Limits:
     max_waiting_records: int = 10_000
     """Records that a webhook holds until they are kept; beyond it requests are answered with 429."""
     max_connections: int = 128
-    """Connections that one webhook serves at the same time; more of them are answered with 503."""
+    """Connections that one webhook serves at the same time; beyond it one that waits is closed, or it answers 503."""
+    max_connections_per_address: int = 64
+    """The same for the connections of one address (of IPv6: of one /64)."""
+    max_request_s: int = 20
+    """Seconds from the first byte of a request to its last one, and for taking in its answer; then 408, and the end."""
+    max_idle_s: int = 10
+    """Seconds that a connection to a webhook stays open without a request."""
+    max_header_bytes: int = 8_190
+    """Bytes of the first line of a request, and of each of its headers; longer ones are answered with 400 or 431."""
+    max_headers: int = 100
+    """Headers of one request."""
     max_landed_rows: int = 50_000
     """Records of one file that a live source lands in."""
     max_landed_bytes: int = 33_554_432

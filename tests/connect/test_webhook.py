@@ -198,8 +198,21 @@ def test_close_answers_those_who_wait(sender: Sender) -> None:
     assert answer.result()[0] == 503
 
 
+def test_close_leaves_no_client_waiting() -> None:
+    """Also not one whose connection is being accepted just then."""
+    for _ in range(50):
+        source = WebhookSource()
+        source.open()
+        with socket.create_connection(("127.0.0.1", source.port), timeout=10) as raw:
+            source.close()
+            try:
+                assert raw.recv(1000).startswith((b"", b"HTTP/1.1 503"))
+            except ConnectionError:
+                continue
+
+
 def test_a_bearer_token_is_asked_for() -> None:
-    source = WebhookSource(token="secret")
+    source = WebhookSource(tokens={None: "secret"})
     source.open()
     sender = Sender(source)
     for header in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "secret"}):
@@ -223,7 +236,7 @@ def test_other_paths_and_methods(sender: Sender) -> None:
 
 def test_a_request_without_a_length_is_refused(sender: Sender) -> None:
     with socket.create_connection(("127.0.0.1", sender.source.port), timeout=5) as raw:
-        raw.sendall(b"POST /events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        raw.sendall(b"POST /events HTTP/1.1\r\nHost: x\r\n\r\n")
         assert raw.recv(1000).startswith(b"HTTP/1.1 411")
 
 
@@ -239,10 +252,13 @@ def test_too_many_connections_are_turned_away() -> None:
     with limited(max_connections=1):
         source = WebhookSource()
         source.open()
-        with socket.create_connection(("127.0.0.1", source.port), timeout=5):
-            time.sleep(0.1)
-            with socket.create_connection(("127.0.0.1", source.port), timeout=5) as second:
-                assert second.recv(1000).startswith(b"HTTP/1.1 503")
+        sender = Sender(source)
+        first = sender.post(EVENT, STRUCTURED)  # it is worked on, so it is not closed for the second one
+        sender.wait_for_records(1)
+        with socket.create_connection(("127.0.0.1", source.port), timeout=5) as second:
+            assert second.recv(1000).startswith(b"HTTP/1.1 503")
+        assert len(sender.receive(1)) == 1
+        assert first.result()[0] == 202
         source.close()
 
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from contextvars import Context
+import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
-from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import AF_INET, AF_INET6, socket
-from socketserver import TCPServer
 from typing import Any, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import msgspec
+from aiohttp import web
 
+from comity.connect.http.answers import Refusal, json_answer, read_body
+from comity.connect.http.connection import Connection
+from comity.connect.senders import Sender
 from comity.limits import limits
 
 _STRUCTURED = ("application/cloudevents+json", "application/json")
 _BATCH = "application/cloudevents-batch+json"
 _LINES = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines")
-_IDLE_S = 10.0
-_POLL_S = 0.05
+_LONG_BYTES = 131_072
+"""From here on a body is read apart from the event loop, which others wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +35,84 @@ class Answer:
 class Receiver(Protocol):
     """Who the server works for."""
 
-    def is_authorised(self, header: str | None) -> bool: ...
+    def sender_of(self, authorization: str | None) -> Sender | None:
+        """Who sends a request with this header; None if it may not send."""
+        ...
+
     def health(self) -> dict[str, object]: ...
-    def receive(self, lines: list[bytes]) -> Answer: ...
+    async def receive(self, lines: list[bytes], sender: Sender) -> Answer: ...
+    def refused(self, status: int, reason: str, sender: Sender | None, address: str) -> None:
+        """Is told of requests that were not taken."""
+        ...
 
 
-def serve(receiver: Receiver, host: str, port: int, path: str, context: Context) -> tuple[int, Callable[[], None]]:
-    """Listen in a thread of its own; gives the port, and what stops it. Raises `OSError` when it cannot listen."""
-    server = _Server((host, port), _handler(receiver, path), context)
-    thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), name=f"webhook:{port}", daemon=True)
-    thread.start()
+class Webhook:
+    """Answers requests for a receiver: events by POST to one path, and whether all is well at /healthz."""
 
-    def stop() -> None:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    def __init__(self, receiver: Receiver, path: str) -> None:
+        self._receiver, self._path = receiver, path
 
-    return server.server_address[1], stop
+    async def __call__(self, request: web.BaseRequest, connection: Connection) -> web.StreamResponse:
+        if request.method == "POST":
+            return await self._post(request, connection)
+        connection.request_is_read()
+        path = _path(request)
+        if request.method in ("GET", "HEAD") and path == "/healthz":
+            return json_answer(200, fields=self._receiver.health())
+        if path != self._path:
+            return json_answer(404, "no such path")
+        return json_answer(405, "send events by POST")
+
+    async def _post(self, request: web.BaseRequest, connection: Connection) -> web.StreamResponse:
+        sender: Sender | None = None
+        try:
+            if _path(request) != self._path:
+                raise Refusal(404, "no such path")
+            sender = self._identify(request, connection)
+            lines = await self._lines(request, connection)
+            answer = await self._receiver.receive(lines, sender)
+        except Refusal as refusal:
+            self._receiver.refused(refusal.status, refusal.reason, sender, request.remote or "")
+            raise
+        if answer.status != 202:
+            self._receiver.refused(answer.status, answer.reason, sender, request.remote or "")
+        return json_answer(answer.status, answer.reason, retry_after_s=answer.retry_after_s)
+
+    def _identify(self, request: web.BaseRequest, connection: Connection) -> Sender:
+        given = request.headers.getall("Authorization", [])
+        sender = self._receiver.sender_of(given[0] if len(given) == 1 else None)
+        if sender is None:
+            raise Refusal(401, "the bearer token is missing or wrong")
+        if sender.is_known:
+            connection.trust()
+        return sender
+
+    async def _lines(self, request: web.BaseRequest, connection: Connection) -> list[bytes]:
+        body = await read_body(request, limits().max_request_bytes)
+        connection.request_is_read()
+        content_type = request.content_type if "Content-Type" in request.headers else ""
+        for name in request.headers:
+            if name.lower().startswith("ce-") and len(request.headers.getall(name)) > 1:
+                raise Refusal(400, f"the header {name} is there twice")
+        if len(body) < _LONG_BYTES:
+            found = lines_of(content_type, request.headers, body)
+        else:
+            found = await asyncio.to_thread(lines_of, content_type, request.headers, body)
+        if isinstance(found, Answer):
+            raise Refusal(found.status, found.reason)
+        return found
 
 
-def lines_of(content_type: str, headers: Message, body: bytes) -> list[bytes] | Answer:
+def _path(request: web.BaseRequest) -> str:
+    return request.rel_url.raw_path
+
+
+def lines_of(content_type: str, headers: Mapping[str, str], body: bytes) -> list[bytes] | Answer:
     """The records of a request, one line each, or the answer that it gets instead.
 
-    >>> lines_of("application/cloudevents-batch+json", Message(), b'[{"id": "1"}, {"id": "2"}]')
+    >>> lines_of("application/cloudevents-batch+json", {}, b'[{"id": "1"}, {"id": "2"}]')
     [b'{"id":"1"}', b'{"id":"2"}']
-    >>> lines_of("application/cloudevents+json", Message(), b'{"id": ').status
+    >>> lines_of("application/cloudevents+json", {}, b'{"id": ').status
     400
     """
     try:
@@ -99,128 +151,14 @@ def _json_lines(body: bytes) -> list[bytes] | Answer:
     return lines
 
 
-def _binary(content_type: str, headers: Message, body: bytes) -> list[bytes] | Answer:
+def _binary(content_type: str, headers: Mapping[str, str], body: bytes) -> list[bytes] | Answer:
     """Binary mode: the envelope is in the headers, the data in the body."""
     record: dict[str, Any] = {}
     for name, value in headers.items():
         if name.lower().startswith("ce-"):
-            record[name[3:].lower()] = unquote(value.encode("latin-1").decode(), errors="strict")
+            record[name[3:].lower()] = unquote(value, errors="strict")
     if body:
         if content_type != "application/json" and not content_type.endswith("+json"):
             return _unsupported(content_type)
         record["data"] = msgspec.Raw(_compact(body))
     return [msgspec.json.encode(record)]
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], context: Context) -> None:
-        self._context = context
-        self._free = threading.BoundedSemaphore(limits().max_connections)
-        self.address_family = AF_INET6 if ":" in address[0] else AF_INET
-        super().__init__(address, handler)
-
-    def server_bind(self) -> None:
-        """Bind without looking up the name of this machine, which may take seconds and is not needed."""
-        TCPServer.server_bind(self)
-        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._free.acquire(blocking=False):
-            self._turn_away(request)
-            return
-        super().process_request(request, client_address)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            self._context.copy().run(super().process_request_thread, request, client_address)
-        finally:
-            self._free.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Whoever hung up gets no answer, and nobody else is concerned."""
-
-    def _turn_away(self, request: socket) -> None:
-        try:
-            request.sendall(b"HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        except OSError:
-            pass
-        finally:
-            self.shutdown_request(request)
-
-
-def _handler(receiver: Receiver, path: str) -> type[BaseHTTPRequestHandler]:
-    class Handler(_Handler):
-        _receiver = receiver
-        _path = path
-
-    return Handler
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server_version = "comity"
-    sys_version = ""
-    timeout = _IDLE_S
-    disable_nagle_algorithm = True  # else an answer waits for the client to confirm its headers
-    _receiver: Receiver
-    _path: str
-
-    def do_GET(self) -> None:
-        if urlsplit(self.path).path == "/healthz":
-            self._reply(200, self._receiver.health())
-        elif urlsplit(self.path).path == self._path:
-            self._answer(Answer(405, "send events by POST"))
-        else:
-            self._answer(Answer(404, "no such path"))
-
-    def do_POST(self) -> None:
-        refusal = self._refusal()
-        if refusal is not None:
-            self.close_connection = True  # its body is not read
-            self._answer(refusal)
-            return
-        size = int(self.headers["Content-Length"])
-        body = self.rfile.read(size)
-        if len(body) < size:
-            self.close_connection = True
-            return
-        found = lines_of(self.headers.get_content_type() if "Content-Type" in self.headers else "", self.headers, body)
-        self._answer(self._receiver.receive(found) if isinstance(found, list) else found)
-
-    def _refusal(self) -> Answer | None:
-        if urlsplit(self.path).path != self._path:
-            return Answer(404, "no such path")
-        if not self._receiver.is_authorised(self.headers.get("Authorization")):
-            return Answer(401, "the bearer token is missing or wrong")
-        size = self.headers.get("Content-Length", "")
-        if not (size.isascii() and size.isdecimal()) or "Transfer-Encoding" in self.headers:
-            return Answer(411, "the header Content-Length is needed")
-        bound = limits().max_request_bytes
-        if len(size) > 18 or int(size) > bound:
-            return Answer(413, f"the request is longer than {bound} bytes")
-        return None
-
-    def _answer(self, answer: Answer) -> None:
-        fields: dict[str, object] = {"status": answer.status, "reason": answer.reason}
-        self._reply(answer.status, fields, answer.retry_after_s)
-
-    def _reply(self, status: int, fields: dict[str, object], retry_after_s: int | None = None) -> None:
-        content = msgspec.json.encode(fields)
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        if retry_after_s is not None:
-            self.send_header("Retry-After", str(retry_after_s))
-        if status == 401:
-            self.send_header("WWW-Authenticate", "Bearer")
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Requests are counted as records, not written to standard error."""
