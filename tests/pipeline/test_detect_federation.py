@@ -124,7 +124,7 @@ def test_a_run_reports_what_the_engine_reports(
     assert not list((tmp_path / "found").glob(".staging*"))
 
 
-def test_a_stream_reports_what_the_engine_reports_once_time_has_passed(
+def test_a_stream_reports_what_the_engine_reports_once_time_has_passed_or_it_ends(
     spark: SparkSession, tmp_path: Path, federation: Path
 ) -> None:
     some = events(Random(2), 120)
@@ -138,7 +138,10 @@ def test_a_stream_reports_what_the_engine_reports_once_time_has_passed(
         for number, file in enumerate([*files, tmp_path / "events" / "9.jsonl"]):
             for _ in range(1 + number % 2):
                 stream.take_batch(spark, [str(file)], number)
+        decided_in_time = told(tmp_path / "found")
+        stream.finish(spark)
     stream.close()
     decided = [one for one in told(wanted) if json.loads(one[2]).get("end", "") < "2026-01-11T23:59"]
-    assert told(tmp_path / "found") == decided
+    assert decided_in_time == decided
+    assert told(tmp_path / "found") == told(wanted)  # when it ends, it is as stored events
     assert {profile for profile, _, _ in decided} >= {"spreading", "hotter", "unanswered", "quiet", "serious_fires"}

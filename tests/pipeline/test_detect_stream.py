@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -27,6 +27,7 @@ from comity.pattern.bounds import unbounded
 from comity.pattern.occurrence import microseconds
 from comity.pattern.reference import reports
 from comity.pattern.text.profiles import parse_composite
+from comity.pipeline.detect_state import PatternStates
 from comity.pipeline.detect_stream import DetectStream
 from comity.plan.stages import Summary
 from comity.testing.patterns import SECOND, START, composites, traces
@@ -159,6 +160,62 @@ def test_a_silence_that_is_asked_for_later_starts_then(spark: SparkSession, tmp_
     take(spark, out, 1, [PAIR], event("x1", "E", 100))
     assert take(spark, out, 2, [PAIR, SILENT], event("x2", "E", 103)).delivered == {"pair": 0, "silent": 0}
     assert take(spark, out, 3, [PAIR, SILENT], event("x3", "E", 111)).delivered == {"pair": 0, "silent": 2}
+
+
+def end(spark: SparkSession, out: Path, texts: Sequence[str]) -> dict[str, int]:
+    found: list[Summary] = []
+    patterns = [bound(text) for text in texts]
+    stream = DetectStream(lambda: patterns, out, 0, on_end=lambda _, summary: found.append(summary), compiled=False)
+    stream.finish(spark)
+    stream.close()
+    return dict(found[-1].delivered)
+
+
+def test_a_stream_that_ends_reports_what_stored_events_do(spark: SparkSession, tmp_path: Path) -> None:
+    out, texts = tmp_path / "out", [PAIR, UNANSWERED, SILENT]
+    events = [event("a1", "A", 0, k=1), event("b1", "B", 2, k=1), event("a2", "A", 3, k=2), event("a3", "A", 4, k=3)]
+    take(spark, out, 0, texts, *events[:2])
+    take(spark, out, 1, texts, *events[2:])
+    end(spark, out, texts)
+    patterns = [bound(text) for text in texts]
+    start = min(map(micros, events))
+    assert reported(out) == sorted({one.id for each in patterns for one in reports(each, events, start=start)})
+
+
+def test_a_stream_that_goes_on_after_its_end_reports_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
+    out, texts = tmp_path / "out", [PAIR, UNANSWERED]
+    take(spark, out, 0, texts, event("a1", "A", 0, k=1), event("a2", "A", 1, k=2))
+    assert end(spark, out, texts) == {"unanswered": 2}
+    assert end(spark, out, texts) == {"unanswered": 2}  # again, after a crash: in the place of the first
+    assert len(reported(out)) == 2
+    going_on = take(spark, out, 1, texts, event("b1", "B", 3, k=1), event("x", "E", 60))
+    assert going_on.delivered == {"pair": 1, "unanswered": 0}  # a1 was answered after all, a2 was reported before
+    assert end(spark, out, texts) == {}
+    assert len(reported(out)) == 3
+
+
+def test_an_end_that_was_cut_off_is_published_before_the_next_batch(spark: SparkSession, tmp_path: Path) -> None:
+    out, events = tmp_path / "out", tmp_path / "events"
+    events.mkdir()
+    write(events / "0.jsonl", [event("a1", "A", 0, k=1)])
+
+    def stream_of() -> DetectStream:
+        return DetectStream(lambda: [bound(UNANSWERED)], out, 0, compiled=False)
+
+    stream = stream_of()
+    stream.start(spark, [events], trigger_s=0, until_empty=True, files_per_batch=1).awaitTermination()
+    stream.finish(spark)
+    stream.close()
+    (published,) = (out / "reports").glob("*-end-*")
+    published.unlink()
+    states = PatternStates(out / ".patterns")
+    states.save_ends(replace(states.ends, unpublished=0))  # so it is when it is killed between note and name
+    write(events / "1.jsonl", [event("x", "E", 60)])
+    stream = stream_of()
+    stream.start(spark, [events], trigger_s=0, until_empty=True, files_per_batch=1).awaitTermination()
+    stream.close()
+    assert len(reported(out)) == 1
+    assert states.ends.unpublished is None
 
 
 def test_late_events_are_counted_and_kept(spark: SparkSession, tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
             request.start_us,
             on_unknown=tell_unknown,
             on_set_aside=tell_set_aside,
+            on_end=figures.end,
         )
         stack.callback(stream.close)
         query = stream.start(
@@ -90,7 +91,9 @@ def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
             until_empty=pace.until_empty,
             files_per_batch=pace.files_per_batch,
         )
-        wait_for(query, stream, request.format, meanwhile=stream.look_around, stopping=lambda: None)
+        ended = wait_for(query, stream, request.format, meanwhile=stream.look_around, stopping=lambda: None)
+        if ended and pace.until_empty:
+            stream.finish(spark)
     figures.close(request.out)
 
 
@@ -122,6 +125,16 @@ class _Figures:
         rest = f", {summary.late:,} late" if summary.late else ""
         console().print(f"batch {number}: {shown or 'nothing new'}{rest}")
         sys.stdout.flush()
+
+    def end(self, number: int, summary: Summary) -> None:
+        """Say what was reported because the stream ended."""
+        self.reported.update(summary.delivered)
+        told = {name: count for name, count in sorted(summary.delivered.items()) if count}
+        if told and self.format is Format.JSON:
+            write_json({"end": True, "reports": told})
+        elif told:
+            shown = ", ".join(f"{name} {count:,}" for name, count in list(told.items())[:_MOST_SHOWN])
+            console().print(f"end: {shown}")
 
     def close(self, out: Path) -> None:
         """Say what it did in all."""

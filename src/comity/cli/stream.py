@@ -71,6 +71,18 @@ class StreamFigures:
         )
         self._say(number, summary)
 
+    def end(self, summary: Summary) -> None:
+        """Say what was reported because the stream ended."""
+        told = {name: count for name, count in sorted(summary.delivered.items()) if count}
+        for name, count in told.items():
+            self.delivered[name] = self.delivered.get(name, 0) + count
+        to_stderr = self.request.print_lines
+        if told and self.request.format is Format.JSON:
+            write_json({"end": True, "delivered": told}, stderr=to_stderr)
+        elif told:
+            shown = ", ".join(f"{name} {count:,}" for name, count in list(told.items())[:_MOST_SHOWN])
+            console(stderr=to_stderr).print(f"end: {shown}")
+
     def _say(self, number: int, summary: Summary) -> None:
         to_stderr = self.request.print_lines
         told = {name: count for name, count in sorted(summary.delivered.items()) if count}
@@ -142,6 +154,12 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
             figures.take(number, done)
 
         owners = request.sources.owners(request.out)
+
+        def take_end(number: int, summary: Summary) -> None:
+            done = sent(outbox, summary)
+            log_summary("stream ended", done, batch=number)
+            figures.end(done)
+
         stream = StreamRun(
             watched,
             request.out,
@@ -150,6 +168,7 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
             on_unknown=tell_unknown,
             owners=owners,
             on_set_aside=tell_set_aside,
+            on_end=take_end,
         )
         stack.callback(stream.close)
         if outbox is not None:
@@ -175,7 +194,8 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
             _look_after(landed)
             stream.look_around()
 
-        wait_for(query, stream, request.format, meanwhile=look, stopping=stop_sending)
+        if wait_for(query, stream, request.format, meanwhile=look, stopping=stop_sending) and pace.until_empty:
+            stream.finish(spark)
     log("stream stopped", batches=figures.batches, records=figures.records)
     figures.close()
 

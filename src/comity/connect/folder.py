@@ -34,14 +34,21 @@ class Results(StrEnum):
 
 
 def publish(
-    staging: Path, out: Path, names: Iterable[str], results: Results = Results.JSONL, batch: int | None = None
+    staging: Path,
+    out: Path,
+    names: Iterable[str],
+    results: Results = Results.JSONL,
+    batch: int | None = None,
+    *,
+    at_end: bool = False,
 ) -> None:
     """Move what was staged (`to=NAME/part-…`, or `day=DAY/to=NAME/part-…`) to where it is read, and to stay there.
 
     The parts of a batch take the place of those of an earlier attempt at it. What is published survives a loss of power
-    when this returns, so that it can be noted as delivered.
+    when this returns, so that it can be noted as delivered. What is published at the end of a stream stands beside its
+    last batch, and goes when that is done again.
     """
-    prefix = "part" if batch is None else f"batch-{batch:08d}"
+    prefix = "part" if batch is None else f"batch-{batch:08d}" + ("-end" if at_end else "")
     if batch is not None:
         _remove_attempt(out, prefix)
     moves: list[tuple[Path, Path]] = []

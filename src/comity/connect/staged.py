@@ -78,7 +78,12 @@ def _row(line: bytes) -> dict[str, Any]:
 
 @contextmanager
 def staged_results(
-    out: Path, names: Iterable[str], results: Results = Results.JSONL, batch: int | None = None
+    out: Path,
+    names: Iterable[str],
+    results: Results = Results.JSONL,
+    batch: int | None = None,
+    *,
+    at_end: bool = False,
 ) -> Iterator[StagedResults]:
     """Results that are published at the end of the block, or dropped when it fails."""
     staging = out / (STAGING if batch is None else f".batch-{batch}")
@@ -91,4 +96,4 @@ def staged_results(
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
-    publish(staging, out, names, results, batch)
+    publish(staging, out, names, results, batch, at_end=at_end)

@@ -46,6 +46,8 @@ class FileBatches:
     """The last batch of which there are results; asked when the folder is ours."""
     on_unknown: Callable[[list[Path]], None] = lambda files: None
     """Told once of files in the folders that nobody reads, since their names say nothing that is known."""
+    on_ready: Callable[[SparkSession], None] = lambda spark: None
+    """Called when the folder is ours, before the first batch."""
     fault: ComityError | None = field(default=None, init=False)
     """What made a batch fail, if that was not Spark."""
     _lock: FolderLock | None = field(default=None, init=False)
@@ -72,6 +74,7 @@ class FileBatches:
         self._check_folder()
         self._folders = tuple(folders)
         self.look_around()
+        self.on_ready(spark)
         with spark_failures():
             new = [_new_files(spark, folder, files_per_batch) for folder in folders]
             new += [_new_files(spark, folder, files_per_batch, cleanSource="delete") for folder in landed]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from comity.pattern.rows import Found
 from comity.pipeline.detect_buckets import BucketJob, HasPatterns, PatternWork, Times, detect_buckets
 from comity.pipeline.detect_extract import LATE, Extracted, staged_files, staged_lines
-from comity.pipeline.detect_state import FOLDER, PatternStates, Progress
+from comity.pipeline.detect_state import FOLDER, EndReport, Ends, PatternStates, Progress
 
 LATE_FOLDER = "late"
 """The folder of events that came too late to take part in patterns."""
@@ -56,6 +58,45 @@ class PatternBatches:
         versions |= {one.bucket: number for one in done if one.kept}
         self.states.save(number, replace(after, versions=versions))
         return [job.reports for job in jobs.values()]
+
+    def told(self, number: int) -> frozenset[str]:
+        """The identities of what was reported at ends before a batch, and so need not be reported in it.
+
+        What was reported at an end after the batch, which is done again, does not count any more.
+        """
+        ends = self.states.ends
+        if any(one.batch >= number for one in ends.reports.values()):
+            ends = ends.before(number)
+            self.states.save_ends(ends)
+        return frozenset(ends.reports)
+
+    def finish(self, staged: Path, shared: HasPatterns, spark: SparkSession) -> list[str]:
+        """What closes if nothing comes after the last batch, as files of reports beside `staged`.
+
+        What is kept stays as it is: should the stream go on, it goes on as if it had not ended.
+        """
+        number = self.states.last_batch
+        assert number is not None, "there was a batch"
+        last = self.states.after(number)
+        jobs = [
+            replace(self._job(number, bucket, last, staged), candidates=(), after=None)
+            for bucket in range(last.buckets)
+            if bucket in last.versions or shared.value.has_silence(bucket, last.buckets)
+        ]
+        detect_buckets(jobs, shared, last.buckets, Times(last.done, None, last.start, last.newest), spark)
+        return [job.reports for job in jobs]
+
+    @contextmanager
+    def ending(self, found: Iterable[Found]) -> Iterator[tuple[int, list[Found]]]:
+        """The last batch, and what is new of what was found at its end; it is published when the block ends well."""
+        number = self.states.last_batch
+        assert number is not None, "there was a batch"
+        known = self.states.ends.before(number, self.states.after(number).done)
+        new = [one for one in found if one.id not in known.reports]
+        reports = {**known.reports, **{one.id: EndReport(one.end, number) for one in new}}
+        self.states.save_ends(Ends(number, reports))
+        yield number, new
+        self.states.save_ends(Ends(None, reports))
 
     def _after(self, before: Progress, seen: Extracted, work: PatternWork) -> Progress:
         after = before.after(seen, self.lateness_us)

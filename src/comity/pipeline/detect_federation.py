@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from comity.connect.notification import notification_line
 from comity.event.jsonlines import encode
 from comity.pattern.notification import report_event
+from comity.pattern.rows import Found
 from comity.pipeline.candidates import OperandColumns
 from comity.pipeline.detect_buckets import BucketJob, PatternWork, Times, detect_buckets, read_found
 from comity.pipeline.detect_extract import Extracted, stage, staged_files
@@ -62,12 +63,16 @@ class PlanPatterns:
         detect_buckets(jobs, self.shared, buckets, Times(start=seen.earliest, last=seen.latest), self.spark)
         return [job.reports for job in jobs]
 
-    def notifications(self, files: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
-        """Subscriber, profile and line of each report in files, each once."""
+    def found(self, files: Sequence[str]) -> Iterator[Found]:
+        """The reports in files, each once."""
+        return read_found(files, [one.bound for one in self.plan.patterns])
+
+    def notifications(self, found: Iterable[Found]) -> Iterator[tuple[str, str, bytes]]:
+        """Subscriber, profile and line of each report."""
         subscribers = {one.bound.name: one.subscriber for one in self.plan.patterns}
-        for found in read_found(files, [one.bound for one in self.plan.patterns]):
-            line = notification_line(encode(report_event(found)), found.profile)
-            yield subscribers[found.profile], found.profile, line
+        for one in found:
+            line = notification_line(encode(report_event(one)), one.profile)
+            yield subscribers[one.profile], one.profile, line
 
     def close(self) -> None:
         """Forget what the workers have."""

@@ -16,6 +16,7 @@ from comity.connect.durable import write_whole
 from comity.pipeline.detect_extract import Extracted
 
 FOLDER = ".patterns"
+_ENDS = "ends"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,33 @@ def _of(choose: Callable[[list[int]], int], one: int | None, other: int | None) 
 
 
 @dataclass(frozen=True, slots=True)
+class EndReport:
+    """A report that was made because the stream ended."""
+
+    end: int
+    """The time at which it occurs."""
+    batch: int
+    """The last batch before that end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What was reported at the ends of a stream, which may have gone on after them."""
+
+    unpublished: int | None = None
+    """The last batch before an end of which the reports are noted, and perhaps not published."""
+    reports: Mapping[str, EndReport] = field(default_factory=dict)
+    """By identity; those that could be found again."""
+
+    def before(self, batch: int, since: int | None = None) -> Ends:
+        """Those of ends before a batch, as far as they can be found again when the time up to `since` is done."""
+        left = {
+            name: one for name, one in self.reports.items() if one.batch < batch and (since is None or one.end > since)
+        }
+        return Ends(self.unpublished if self.unpublished is not None and self.unpublished < batch else None, left)
+
+
+@dataclass(frozen=True, slots=True)
 class PatternStates:
     """The versions in a results folder."""
 
@@ -77,6 +105,22 @@ class PatternStates:
     def save(self, batch: int, progress: Progress) -> None:
         """Note that a batch has written its versions."""
         write_whole(self._note(batch), msgspec.json.encode(progress))
+
+    @property
+    def ends(self) -> Ends:
+        """What was reported at ends."""
+        try:
+            return msgspec.json.decode((self.folder / _ENDS).read_bytes(), type=Ends)
+        except FileNotFoundError:
+            return Ends()
+
+    def save_ends(self, ends: Ends) -> None:
+        """Note what is reported at an end; before it is published, and again after it."""
+        write_whole(self.folder / _ENDS, msgspec.json.encode(ends))
+
+    def after(self, batch: int) -> Progress:
+        """The progress after a batch."""
+        return self._read(batch)
 
     def forget_before(self, batch: int) -> None:
         """Remove what no batch from this one on can ask for, now that it is published."""

@@ -33,6 +33,7 @@ from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lin
 from comity.pipeline.detect_buckets import read_found
 from comity.pipeline.detect_extract import REFUSED, Extracted, staged_lines
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
+from comity.pipeline.failure import spark_failures
 from comity.pipeline.quarantine import Quarantine, SetAside
 from comity.pipeline.read import Inputs
 from comity.plan.stages import Summary
@@ -59,6 +60,8 @@ class DetectStream:
     """Told once of files that nobody reads."""
     on_set_aside: Callable[[SetAside], None] = lambda file: None
     """Told of files that could not be read to their ends."""
+    on_end: Callable[[int, Summary], None] = lambda number, summary: None
+    """Told what was reported because the stream ended after a batch, when it is published."""
     quarantine: Quarantine = field(init=False)
     _files: FileBatches | None = field(default=None, init=False)
     _session: PatternSession | None = field(default=None, init=False)
@@ -78,11 +81,12 @@ class DetectStream:
     ) -> StreamingQuery:
         """Begin, or go on where an earlier run on the same results folder ended.
 
-        Files in `landed` folders are ours: they are removed when they are done with. A stream that ends because it is
-        empty finishes nothing early: what waits for time to pass goes on waiting.
+        Files in `landed` folders are ours: they are removed when they are done with.
         """
         check_bounded(self.patterns())
-        self._files = FileBatches(self.out, self.take_batch, lambda: self._batches.states.last_batch, self.on_unknown)
+        self._files = FileBatches(
+            self.out, self.take_batch, lambda: self._batches.states.last_batch, self.on_unknown, self._end_again
+        )
         return self._files.start(
             spark,
             folders,
@@ -124,6 +128,34 @@ class DetectStream:
         told = {one.name: summary.delivered.get(one.name, 0) for one in patterns}
         self.on_batch(number, replace(summary, delivered=told, seconds=seconds, lag_s=lag_s(files)))
 
+    def finish(self, spark: SparkSession) -> None:
+        """Report what closes because nothing more comes, as for stored events; `on_end` is told.
+
+        Should the stream go on later, it does so as if it had not ended, and what was reported is not reported again.
+        """
+        patterns, last = self.patterns(), self._batches.states.last_batch
+        if last is None:
+            return
+        session = self._current(patterns, spark, self._batches.states.after(last).compiled)
+        work = attempt_folder(self.out, last)
+        with spark_failures():
+            files = self._batches.finish(work / "candidates", session.shared, spark)
+        reported: Counter[str] = Counter()
+        with (
+            self._batches.ending(read_found(files, patterns)) as (number, new),
+            staged_results(self.out, (REPORTS_FOLDER,), batch=number, at_end=True) as results,
+        ):
+            for report in new:
+                reported[report.profile] += 1
+                results.put(REPORTS_FOLDER, report.as_json())
+        shutil.rmtree(work, ignore_errors=True)
+        self.on_end(number, Summary(0, 0, dict(reported)))
+
+    def _end_again(self, spark: SparkSession) -> None:
+        """Publish what was reported at an end, if a crash came in between."""
+        if self._batches.states.ends.unpublished is not None:
+            self.finish(spark)
+
     def close(self) -> None:
         """Let go of what the stream holds."""
         if self._files is not None:
@@ -150,8 +182,9 @@ class DetectStream:
         delivered: Counter[str] = Counter()
         codes: Counter[str] = Counter()
         folders = (REPORTS_FOLDER, REJECTED, LATE_FOLDER)
+        told = self._batches.told(number)
         with staged_results(self.out, folders, batch=number) as results:
-            for report in found:
+            for report in (one for one in found if one.id not in told):
                 delivered[report.profile] += 1
                 results.put(REPORTS_FOLDER, report.as_json())
             for line in map(str.encode, staged_lines(str(staged), REFUSED)):

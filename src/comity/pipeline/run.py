@@ -220,7 +220,7 @@ class PreparedPlan:
         delivered = Counter(summary.delivered)
         staged = StagedResults(staging, results)
         try:
-            for subscriber, profile, line in self.patterns.notifications(files):
+            for subscriber, profile, line in self.patterns.notifications(self.patterns.found(files)):
                 delivered[profile] += 1
                 staged.put(subscriber, line)
         finally:

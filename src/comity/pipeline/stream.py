@@ -44,6 +44,7 @@ from comity.pipeline.detect_extract import staged_figures
 from comity.pipeline.detect_federation import remove_staged
 from comity.pipeline.detect_state import Progress
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
+from comity.pipeline.failure import spark_failures
 from comity.pipeline.quarantine import Quarantine, SetAside
 from comity.pipeline.read import Inputs
 from comity.pipeline.run import PreparedPlan, Tables, candidates_beside, kept
@@ -68,6 +69,8 @@ class StreamRun:
     """Whose sources the folders are."""
     on_set_aside: Callable[[SetAside], None] = lambda file: None
     """Told of files that could not be read to their ends."""
+    on_end: Callable[[int, Summary], None] = lambda number, summary: None
+    """Told what was reported because the stream ended after a batch, when it is published."""
     quarantine: Quarantine = field(init=False)
     _prepared: PreparedPlan | None = field(default=None, init=False)
     _known: Federation | None = field(default=None, init=False)
@@ -91,7 +94,9 @@ class StreamRun:
 
         Files in `landed` folders are ours: they are removed when they are done with.
         """
-        self._batches = FileBatches(self.out, self.take_batch, lambda: self.delivered.last_batch, self.on_unknown)
+        self._batches = FileBatches(
+            self.out, self.take_batch, lambda: self.delivered.last_batch, self.on_unknown, self._end_again
+        )
         return self._batches.start(
             spark,
             folders,
@@ -128,6 +133,34 @@ class StreamRun:
         seconds = {"compile": compiled - started, "match": matched - compiled, "publish": done - matched}
         told = {name: summary.delivered.get(name, 0) for name in prepared.plan.profiles}
         self.on_batch(number, replace(summary, seconds=seconds, delivered=told, lag_s=lag_s(files)))
+
+    def finish(self, spark: SparkSession) -> None:
+        """Report what closes because nothing more comes, as for stored events; `on_end` is told.
+
+        Should the stream go on later, it does so as if it had not ended, and what was reported is not reported again.
+        """
+        prepared, last = self._current(spark), self._patterns.states.last_batch
+        if not prepared.plan.patterns or last is None:
+            return
+        work = candidates_beside(attempt_folder(self.out, last))
+        prepared.patterns.compiled = self._patterns.states.after(last).compiled
+        with spark_failures():
+            files = self._patterns.finish(work, prepared.patterns.shared, spark)
+        delivered: Counter[str] = Counter()
+        with (
+            self._patterns.ending(prepared.patterns.found(files)) as (number, new),
+            staged_results(self.out, prepared.plan.subscribers, self.results, number, at_end=True) as staged,
+        ):
+            for to, profile, line in prepared.patterns.notifications(new):
+                delivered[profile] += 1
+                staged.put(to, line)
+        remove_staged(work)
+        self.on_end(number, Summary(0, 0, dict(delivered)))
+
+    def _end_again(self, spark: SparkSession) -> None:
+        """Publish what was reported at an end, if a crash came in between."""
+        if self._patterns.states.ends.unpublished is not None:
+            self.finish(spark)
 
     @property
     def delivered(self) -> Delivered:
@@ -211,14 +244,16 @@ class StreamRun:
     ) -> Summary:
         """Publish what no earlier batch delivered."""
         names = [*prepared.plan.subscribers, REJECTED, *([LATE_FOLDER] if prepared.plan.patterns else [])]
-        told = ((to, line) for to, _, line in prepared.patterns.notifications(reports))
+        told = self._patterns.told(number) if prepared.plan.patterns else frozenset()
+        new = (one for one in prepared.patterns.found(reports) if one.id not in told)
+        reported = ((to, line) for to, _, line in prepared.patterns.notifications(new))
         delivered: Counter[str] = Counter()
         codes: Counter[str] = Counter()
         with self.delivered.batch(number):
             with staged_results(self.out, names, self.results, number) as staged:
                 for line in late_lines(candidates_beside(staging)):
                     staged.put(LATE_FOLDER, line)
-                for to, line in chain(_staged_lines(staging), told):
+                for to, line in chain(_staged_lines(staging), reported):
                     if to == REJECTED:
                         code = first_code(line)
                         codes[code] += 1
