@@ -292,7 +292,7 @@ def test_refusals_say_why_as_json() -> None:
     with kept(WebhookSource()) as keeper, connected(keeper._source) as raw:
         raw.sendall(request(b"Content-Length: 1"))
         code, headers, body = answer(raw)
-    assert (code, headers["content-type"]) == (400, "application/json")
+    assert (code, headers["content-type"], headers["server"]) == (400, "application/json", "comity")
     assert json.loads(body)["reason"].startswith("this is no HTTP request: ")
 
 

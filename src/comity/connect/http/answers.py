@@ -24,7 +24,9 @@ def json_answer(
 ) -> web.Response:
     """The one shape of answers: `{"status": …, "reason": …}`, or other fields."""
     content: Any = fields if fields is not None else {"status": status, "reason": reason}
-    headers = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
+    headers = {"Server": "comity"}  # not which version of what it is made with
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(retry_after_s)
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return web.Response(
