@@ -19,10 +19,28 @@ if TYPE_CHECKING:
 
 
 def console(*, stderr: bool = False) -> Terminal:
-    """Where texts for people go. A printed text is one line, unless `lines=True` says that its line ends are meant."""
+    """Where texts for people go. A printed text is one line, unless `lines=True` says that its line ends are meant.
+
+    While something moves on the terminal, what goes there goes through the console of that, and stands above it.
+    """
     from comity.cli.terminal import Terminal
 
+    if _moving and (sys.stderr if stderr else sys.stdout).isatty():
+        return _moving[-1]
     return Terminal(stderr=stderr)
+
+
+_moving: list[Terminal] = []
+
+
+@contextmanager
+def moving(terminal: Terminal) -> Iterator[None]:
+    """A bar or a line that changes is on this console while the block runs."""
+    _moving.append(terminal)
+    try:
+        yield
+    finally:
+        _moving.remove(terminal)
 
 
 def write_json(value: Any, *, stderr: bool = False, indent: int | None = None) -> None:

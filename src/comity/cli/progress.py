@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from comity.cli.output import console
+from comity.cli.output import console, moving
 from comity.cli.session import Format
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress, TaskID
     from rich.status import Status
+
+    from comity.cli.terminal import Terminal
 
 Clock = Callable[[], float]
 
 
-def is_shown(format: Format, terminal: Console | None = None) -> bool:
+def is_shown(format: Format, terminal: Terminal | None = None) -> bool:
     """Whether there is somebody to show progress to."""
     return format is Format.TEXT and (terminal or console(stderr=True)).is_terminal
 
@@ -26,7 +28,8 @@ def is_shown(format: Format, terminal: Console | None = None) -> bool:
 class BatchProgress:
     """A bar with rows, rate and time left, while a `with` block runs.
 
-    What is left is told by the fraction that is done; where the rows in all are known, by them.
+    What is left is told by the fraction that is done; where the rows in all are known, by them. It never goes back,
+    however much more turns out to be left.
     """
 
     def __init__(
@@ -35,14 +38,16 @@ class BatchProgress:
         *,
         total_rows: int | None = None,
         format: Format = Format.TEXT,
-        terminal: Console | None = None,
+        terminal: Terminal | None = None,
     ) -> None:
         self._terminal = terminal or console(stderr=True)
         self._label, self._total_rows = label, total_rows
         self._shown = is_shown(format, self._terminal)
         self._progress: Progress | None = None
         self._task: TaskID | None = None
+        self._shared = ExitStack()
         self._started = 0.0
+        self._rows, self._fraction = 0, 0.0
 
     def __enter__(self) -> BatchProgress:
         self._started = time.monotonic()
@@ -58,6 +63,7 @@ class BatchProgress:
             self._progress = Progress(*columns, console=self._terminal, transient=True)
             self._task = self._progress.add_task(self._label, total=1.0, told="")
             self._progress.start()
+            self._shared.enter_context(moving(self._terminal))
         return self
 
     def update(self, rows_done: int, fraction: float | None = None) -> None:
@@ -66,13 +72,15 @@ class BatchProgress:
             return
         if fraction is None and self._total_rows:
             fraction = rows_done / self._total_rows
-        told = _told(rows_done, rows_done / max(time.monotonic() - self._started, 1e-3))
-        completed = None if fraction is None else min(max(fraction, 0.0), 1.0)
-        self._progress.update(self._task, completed=completed, told=told)
+        self._rows = max(self._rows, rows_done)
+        self._fraction = max(self._fraction, min(fraction or 0.0, 1.0))
+        told = _told(self._rows, self._rows / max(time.monotonic() - self._started, 1e-3))
+        self._progress.update(self._task, completed=None if fraction is None else self._fraction, told=told)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._shared.close()
         if self._progress is not None:
             self._progress.stop()
 
@@ -80,16 +88,18 @@ class BatchProgress:
 class StreamLine:
     """One line that says what a stream is doing, while a `with` block runs."""
 
-    def __init__(self, label: str, *, format: Format = Format.TEXT, terminal: Console | None = None) -> None:
+    def __init__(self, label: str, *, format: Format = Format.TEXT, terminal: Terminal | None = None) -> None:
         self._terminal = terminal or console(stderr=True)
         self._label = label
         self._shown = is_shown(format, self._terminal)
         self._status: Status | None = None
+        self._shared = ExitStack()
 
     def __enter__(self) -> StreamLine:
         if self._shown:
             self._status = self._terminal.status(f"{self._label}: waiting for events")
             self._status.start()
+            self._shared.enter_context(moving(self._terminal))
         return self
 
     def update(
@@ -102,6 +112,7 @@ class StreamLine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._shared.close()
         if self._status is not None:
             self._status.stop()
 
