@@ -41,8 +41,8 @@ _MADE = "<!-- Made by docs/generate.py from {source}: change that, and run `pyth
 
 _CLI_TEXT = """\
 Results go to standard output or to the files that you name, messages to standard error. Exit codes: 0 all went well,
-1 it failed, 2 the input is wrong, 70 a bug in Comity, 130 interrupted. `--format json` gives results and errors as
-JSON; the shape of an error is on the page of [error codes](errors.md).
+1 it failed, 2 the input is wrong, 70 a bug in Comity, 130 interrupted, 143 ended by SIGTERM. `--format json` gives
+results and errors as JSON; the shape of an error is on the page of [error codes](errors.md).
 """
 
 

@@ -185,7 +185,7 @@ def test_session_that_cannot_start(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 @pytest.mark.parametrize(
-    ("when", "number"), [("starting", signal.SIGINT), ("running", signal.SIGINT), ("running", signal.SIGKILL)]
+    ("when", "number"), [("starting", signal.SIGINT), ("starting", signal.SIGKILL), ("running", signal.SIGINT)]
 )
 def test_interrupted_session_leaves_nothing_behind(tmp_path: Path, when: str, number: signal.Signals) -> None:
     text = """
@@ -205,7 +205,104 @@ def test_interrupted_session_leaves_nothing_behind(tmp_path: Path, when: str, nu
     os.killpg(process.pid, number)
     _, err = process.communicate(timeout=TIMEOUT_S)
     assert ("KeyboardInterrupt" in err) == (number == signal.SIGINT)
-    if number == signal.SIGKILL:
-        await_end_of_session(process.pid)
-    assert commands_of_session(process.pid) == []
-    assert left_in(tmp_path / "tmp") == []
+    assert_nothing_left(process.pid, tmp_path)
+
+
+def assert_nothing_left(session: int, folder: Path) -> None:
+    await_end_of_session(session)
+    assert commands_of_session(session) == []
+    assert left_in(folder / "tmp") == []
+
+
+BUSY = {
+    "in a job": "spark.range(10**13).selectExpr('sum(id * id % 7)').collect()",
+    "in workers": "spark.range(2).mapInArrow(for_ever, 'id long').collect()",
+    "stuck": "never_end(spark.sparkContext._gateway)",
+}
+
+
+def busy(how: str) -> str:
+    """Lines that start Spark and give it something to do without an end."""
+    return f"""
+        import os, signal, time
+        from comity.cli import main, spark as cli
+        from comity.cli.session import Session
+        from comity.pipeline.session import spark_session
+
+        def for_ever(batches):
+            for batch in batches:
+                while True:
+                    time.sleep(1)
+                yield batch
+
+        def never_end(gateway):
+            # A call that does not come back, in a Java that does not come to the end of its shutdown.
+            java = gateway.jvm.java.lang
+            kind = java.invoke.MethodType.methodType(java.Void.TYPE, java.Long.TYPE)
+            handles, found = java.invoke.MethodHandles, java.Class.forName
+            sleep = handles.publicLookup().findStatic(found("java.lang.Thread"), "sleep", kind)
+            millis = gateway.new_array(java.Object, 1)
+            millis[0] = 10**12
+            sleep = handles.insertArguments(sleep, 0, millis)
+            runnable = java.invoke.MethodHandleProxies.asInterfaceInstance(found("java.lang.Runnable"), sleep)
+            java.Runtime.getRuntime().addShutdownHook(java.Thread(runnable))
+            java.Thread.sleep(10**12)
+
+        def work(spark):
+            print("working", flush=True)
+            {BUSY[how]}
+    """
+
+
+def wait_for_work(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    assert any(line.strip() == "working" for line in process.stdout)
+    time.sleep(1.5)  # so that Spark is at it
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize(
+    ("how", "number"), [("in a job", signal.SIGTERM), ("in workers", signal.SIGKILL), ("stuck", signal.SIGKILL)]
+)
+def test_java_and_its_workers_do_not_outlive_a_driver_that_is_killed(
+    tmp_path: Path, how: str, number: signal.Signals
+) -> None:
+    process = program(f"{busy(how)}\n        work(spark_session('local[1]'))", tmp_path)
+    wait_for_work(process)
+    process.send_signal(number)
+    process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == -number
+    assert_nothing_left(process.pid, tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize(
+    ("how", "number", "code"),
+    [("in a job", signal.SIGINT, 130), ("in workers", signal.SIGTERM, 143), ("stuck", signal.SIGTERM, 143)],
+)
+def test_a_command_that_is_asked_to_end_cleans_up_and_says_nothing(
+    tmp_path: Path, how: str, number: signal.Signals, code: int
+) -> None:
+    text = f"""{busy(how)}
+        @main.app.command("busy")
+        def busy():
+            spark = cli.start_spark(Session(), "local[1]")
+            def cleaned():
+                try:
+                    work(spark)
+                finally:
+                    print("cleaned", flush=True)
+            cli.on_spark(spark, cleaned)
+
+        main.run(["busy"])
+    """
+    process = program(text, tmp_path)
+    wait_for_work(process)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, out, err) == (code, "cleaned\n", "")
+    assert_nothing_left(process.pid, tmp_path)

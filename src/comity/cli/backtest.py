@@ -20,7 +20,7 @@ from comity.cli.output import console, write_json
 from comity.cli.progress import is_shown
 from comity.cli.run import Engine
 from comity.cli.session import Format, FormatOption, Session
-from comity.cli.spark import start_spark
+from comity.cli.spark import on_spark, start_spark
 from comity.errors import Misuse
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _run_on_spark(
     files = [str(path.resolve()) for path in event_files(events)]
     spark = start_spark(session, master, files=files)
     with _working(f"running on {spark.sparkContext.master}", format):
-        return run_on_spark(plan, files, folder, spark)
+        return on_spark(spark, lambda: run_on_spark(plan, files, folder, spark))
 
 
 def _tally(tally: Tally, folder: Path, out: Path | None) -> None:

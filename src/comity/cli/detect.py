@@ -20,7 +20,7 @@ from comity.cli.match import Engine
 from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import RejectedRecords
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
-from comity.cli.spark import SparkConfigOption, read_spark_config, spark_progress, start_spark
+from comity.cli.spark import SparkConfigOption, on_spark, read_spark_config, spark_progress, start_spark
 from comity.cli.stream import StreamPace
 from comity.errors import Misuse
 
@@ -302,7 +302,8 @@ class _SparkReports:
 
     def found(self) -> Iterator[Found]:
         with spark_progress(self._spark, self._files, self._format):
-            found = sorted(self._reports.found(), key=lambda one: (one.end, one.profile, one.start, one.id))
+            found = on_spark(self._spark, lambda: list(self._reports.found()))
+        found.sort(key=lambda one: (one.end, one.profile, one.start, one.id))
         for record in self._reports.rejected:
             self._refused.add(record)
         yield from found

@@ -9,7 +9,7 @@ from comity.cli.output import console, write_json
 from comity.cli.session import Format, Session
 from comity.errors import ComityError, Faults, Misuse
 
-BAD_INPUT, FAILED, BUG, INTERRUPTED = 2, 1, 70, 130
+BAD_INPUT, FAILED, BUG, INTERRUPTED, TERMINATED = 2, 1, 70, 130, 143
 
 
 def report(error: Exception, session: Session) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated
 
@@ -33,7 +34,7 @@ from comity.cli import (
     xslt,
 )
 from comity.cli import run as run_command
-from comity.cli.failure import INTERRUPTED, report
+from comity.cli.failure import INTERRUPTED, TERMINATED, report
 from comity.cli.session import Session
 
 app = typer.Typer(
@@ -94,9 +95,17 @@ def run(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a locale without ✓ is no reason to fail
             stream.reconfigure(errors="backslashreplace")
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
         app(arguments, obj=session, prog_name="comity")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:
         sys.exit(report(error, session))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, frame: object) -> None:
+    """As an exception, so that what was begun is taken back, and what was started is ended."""
+    sys.exit(TERMINATED)

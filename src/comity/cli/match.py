@@ -7,7 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -17,7 +19,7 @@ from comity.cli.counts import print_counts
 from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import RejectedRecords
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
-from comity.cli.spark import start_spark
+from comity.cli.spark import on_spark, start_spark
 from comity.errors import Misuse
 
 if TYPE_CHECKING:
@@ -117,7 +119,29 @@ def _on_spark(profiles: list[Profile], events: str, taxonomy: Taxonomy | None, s
         raise Misuse("Spark does not read standard input", code="no-standard-input", hint=hint)
     files = [str(path.resolve()) for path in event_files(Path(events))]  # Spark may have started elsewhere
     bound = bind_profiles(profiles, taxonomy)
-    return match_on_spark(bound, files, taxonomy, start_spark(session, files=files))
+    spark = start_spark(session, files=files)
+    return _SparkMatches(spark, on_spark(spark, lambda: match_on_spark(bound, files, taxonomy, spark)))
+
+
+@dataclass(frozen=True, slots=True)
+class _SparkMatches:
+    """Matching on Spark, which has done all of it when the first pair comes."""
+
+    spark: Any
+    matches: Matches
+
+    @property
+    def events(self) -> int:
+        return self.matches.events
+
+    @property
+    def rejected(self) -> Iterable[Mapping[str, Any]]:
+        return self.matches.rejected
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        pairs = self.matches.pairs()
+        first = on_spark(self.spark, lambda: next(pairs, None))
+        yield from () if first is None else chain([first], pairs)
 
 
 class _LocalMatches:

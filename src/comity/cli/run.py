@@ -16,7 +16,7 @@ from comity.cli.metrics import LOOPBACK, MetricsFileOption, MetricsHostOption, M
 from comity.cli.output import console, write_json
 from comity.cli.request import RunRequest, log_summary, sent
 from comity.cli.session import Format, FormatOption, Session
-from comity.cli.spark import SparkConfigOption, read_spark_config, spark_progress, start_spark
+from comity.cli.spark import SparkConfigOption, on_spark, read_spark_config, spark_progress, start_spark
 from comity.cli.stream import StreamPace, run_stream
 from comity.connect.claim import claimed_folder
 from comity.connect.folder import Results
@@ -169,7 +169,10 @@ def _on_spark(plan: Plan, files: StoredFiles, request: RunRequest) -> Summary:
 
     spark = start_spark(request.session, request.master, files=files.paths, config=request.spark_config)
     with spark_progress(spark, files.paths, request.format):
-        return run_on_spark(plan, files.paths, request.out, spark, results=request.results, owners=files.owners)
+        return on_spark(
+            spark,
+            lambda: run_on_spark(plan, files.paths, request.out, spark, results=request.results, owners=files.owners),
+        )
 
 
 def show_summary(

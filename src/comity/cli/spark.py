@@ -6,9 +6,11 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, TypeVar
 
 import typer
 
@@ -98,20 +100,83 @@ def _wait_for(query: Any, format: Format, meanwhile: Callable[[], None], stoppin
         return not asked.is_set()
 
 
+class _Asked(threading.Event):
+    """Set by the first signal that asks us to end."""
+
+    signal_number = 0
+
+    def note(self, number: int, frame: object) -> None:
+        self.signal_number = number
+        self.set()
+
+
 @contextmanager
-def _asked_to_stop() -> Iterator[threading.Event]:
-    """Set by the first Ctrl-C, which as an exception would leave half an answer in the bridge to Java."""
-    asked = threading.Event()
+def _asked_to_stop() -> Iterator[_Asked]:
+    """Set by the first Ctrl-C or SIGTERM, which as an exception would leave half an answer in the bridge to Java."""
+    asked = _Asked()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def note(number: int, frame: object) -> None:
-        asked.set()
-        signal.signal(signal.SIGINT, before)
+        asked.note(number, frame)
+        put_back()
 
-    before = signal.signal(signal.SIGINT, note)
+    def put_back() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    for number in before:
+        signal.signal(number, note)
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        put_back()
+
+
+def on_spark(spark: Any, work: Callable[[], _T]) -> _T:
+    """What the work gives, done in a thread of its own, so that a signal never comes into a call to Java.
+
+    A signal to end cancels what Spark is doing; where that does not help within seconds, Java is ended. In both cases
+    the work comes to its own end, and cleans up, before the signal takes effect here.
+    """
+    found: Future[_T] = Future()
+    context = copy_context()
+
+    def do() -> None:
+        try:
+            found.set_result(context.run(work))
+        except BaseException as error:
+            found.set_exception(error)
+
+    with _asked_to_stop() as asked:
+        threading.Thread(target=do, name="comity-work", daemon=True).start()
+        while not (found.done() or asked.is_set()):
+            asked.wait(_NAP_S)
+        if not found.done():
+            _cancel(spark, found)
+    if asked.is_set():
+        signal.raise_signal(asked.signal_number)
+    return found.result()
+
+
+def _cancel(spark: Any, work: Future[Any]) -> None:
+    """Wait until the work has ended, without its jobs, or without Java."""
+    from comity.pipeline.session import abandon_session
+
+    # In a thread, since Java may be too busy to answer.
+    threading.Thread(target=_cancel_jobs, args=(spark,), name="comity-cancel", daemon=True).start()
+    if not wait([work], timeout=_CANCEL_S).done:
+        abandon_session()
+        wait([work], timeout=_CANCEL_S)
+
+
+def _cancel_jobs(spark: Any) -> None:
+    with suppress(Exception):  # a Spark that has gone has no jobs
+        spark.sparkContext.cancelAllJobs()
+
+
+_T = TypeVar("_T")
+_NAP_S = 0.2
+_CANCEL_S = 5
 
 
 @contextmanager
@@ -124,11 +189,12 @@ def spark_progress(spark: Any, files: Sequence[str], format: Format) -> Iterator
         return
     rows = _estimated_rows(files)
     over = threading.Event()
+    tasks = _Tasks(spark)
     with BatchProgress(f"running on {spark.sparkContext.master}") as progress:
 
         def look() -> None:
             while not over.wait(_LOOK_S):
-                fraction = _fraction_done(spark)
+                fraction = tasks.fraction_done()
                 if fraction is not None:
                     progress.update(round(rows * fraction), fraction)
 
@@ -145,12 +211,30 @@ _LOOK_S = 0.5
 _SAMPLE_BYTES = 65_536
 
 
-def _fraction_done(spark: Any) -> float | None:
-    """The part of the tasks of the first active stage that is done: the stage that reads the events."""
-    tracker = spark.sparkContext.statusTracker()
-    stages = [tracker.getStageInfo(one) for one in sorted(tracker.getActiveStageIds())]
-    known = [one for one in stages if one is not None and one.numTasks]
-    return known[0].numCompletedTasks / known[0].numTasks if known else None
+class _Tasks:
+    """The tasks of all stages that were seen so far."""
+
+    def __init__(self, spark: Any) -> None:
+        self._tracker = spark.sparkContext.statusTracker()
+        self._totals: dict[int, int] = {}
+
+    def fraction_done(self) -> float | None:
+        """The part of the tasks that is done; None before there are any. Jobs that are yet to come are not known."""
+        jobs = [self._tracker.getJobInfo(job) for job in self._tracker.getActiveJobsIds()]
+        active = {stage for job in jobs if job is not None for stage in job.stageIds}
+        left = sum(self._left(stage) for stage in active)
+        total = sum(self._totals.values())
+        return _MOST_BEFORE_THE_END * (total - left) / total if total else None
+
+    def _left(self, stage: int) -> int:
+        info = self._tracker.getStageInfo(stage)
+        if info is None:  # an earlier job has done it
+            return 0
+        self._totals[stage] = info.numTasks
+        return int(info.numTasks - info.numCompletedTasks)
+
+
+_MOST_BEFORE_THE_END = 0.95
 
 
 def _estimated_rows(files: Sequence[str]) -> int:

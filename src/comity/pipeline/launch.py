@@ -1,7 +1,8 @@
 """Starts and ends the Java process in which Spark runs.
 
 PySpark can do this too, but a Ctrl-C while it waits leaves the Java process behind, and everything that Java prints is
-shown. Here the process is in our hands from its first moment, and its output goes where the caller wants it.
+shown. Here the process is in our hands from its first moment, and its output goes where the caller wants it. Between us
+and Java there is a keeper, which ends Java when we cannot do so any more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -29,6 +31,8 @@ from comity.pipeline.java import Java
 
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 20
+ORPHAN_GRACE_S = 5
+"""For how long Java may go on when we are gone."""
 POLL_S = 0.05
 LOG_TAIL_CHARS = 2_000
 STANDARD_ERROR = 2
@@ -40,13 +44,27 @@ class Runtime:
 
     gateway: Any
     process: subprocess.Popen[bytes]
+    """The keeper; it and Java are a group of processes."""
     folder: Path
     owner: int
+
+    def hurry(self) -> None:
+        """Give Java some seconds to end from now on: whoever talks to it until then does not wait for ever."""
+        with suppress(OSError, ValueError):
+            assert self.process.stdin is not None, "it was opened with a pipe"
+            self.process.stdin.write(b".")
+            self.process.stdin.flush()
+
+    def kill(self) -> None:
+        """End Java at once, whatever it does."""
+        if self.owner == os.getpid():
+            _end_process(self.process, timeout_s=0)
 
     def end(self) -> None:
         """Ends Java and removes its files; a forked copy of the owner leaves both alone."""
         if self.owner != os.getpid():
             return
+        self.hurry()
         with suppress(Py4JError, OSError):
             self.gateway.shutdown()
         _end_process(self.process, STOP_TIMEOUT_S)
@@ -64,7 +82,6 @@ def launch(settings: Mapping[str, str], folder: Path, *, verbose: bool) -> Runti
         port, secret = _await_gateway(process, folder)
         with environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
             gateway = launch_gateway()  # type: ignore[no-untyped-call]
-        _delete_at_end(gateway, folder)
     except BaseException:
         _end_process(process, timeout_s=0)
         raise
@@ -93,7 +110,9 @@ def _packaged_spark() -> Path:
 
 
 def _spark_submit(settings: Mapping[str, str], answer: Path, output: int | IO[bytes]) -> subprocess.Popen[bytes]:
-    command = [str(Path(_find_spark_home()) / "bin" / "spark-submit")]
+    keeper = [sys.executable, "-I", "-S", str(Path(__file__).with_name("keeper.py")), str(answer.parent)]
+    graces = [str(ORPHAN_GRACE_S), str(STOP_TIMEOUT_S)]
+    command = [*keeper, *graces, str(Path(_find_spark_home()) / "bin" / "spark-submit")]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
     return subprocess.Popen(
@@ -125,13 +144,6 @@ def _read_answer(data: bytes) -> tuple[int, str]:
     return port, data[8 : 8 + length].decode()
 
 
-def _delete_at_end(gateway: Any, folder: Path) -> None:
-    # If we are killed, Java ends by itself, and nobody else is left to remove its files.
-    gateway.jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(
-        gateway.jvm.java.io.File(str(folder))
-    )
-
-
 def _not_started(reason: str, folder: Path) -> Permanent:
     return Permanent(f"Spark did not start: {reason}", code="spark-start", excerpt=log_tail(folder))
 
@@ -151,7 +163,8 @@ def _end_process(process: subprocess.Popen[bytes], timeout_s: float) -> None:
     try:
         process.wait(timeout_s)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 

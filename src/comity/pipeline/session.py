@@ -70,8 +70,16 @@ def spark_session(
 
 def stop_session(spark: SparkSession) -> None:
     """Stops Spark, and if we started it ends Java and removes its files; the next session starts afresh."""
+    if _runtime is not None:
+        _runtime.hurry()
     spark.stop()
     _end_runtime()
+
+
+def abandon_session() -> None:
+    """End the Java that we started at once: calls to it that are under way fail, and nobody waits for their answers."""
+    if _runtime is not None:
+        _runtime.kill()
 
 
 def _for_brief_jobs(config: Mapping[str, str]) -> dict[str, str]:
@@ -254,6 +262,7 @@ def _end_runtime() -> None:
     if _runtime is None or _runtime.owner != os.getpid():
         return
     runtime, _runtime = _runtime, None
+    runtime.hurry()
     _stop_context()
     SparkContext._gateway = None
     SparkContext._jvm = None
