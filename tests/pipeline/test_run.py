@@ -7,7 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from comity.engine import Notification, run
@@ -120,6 +122,18 @@ def test_run_on_spark_gives_what_the_engine_gives(spark: SparkSession, tmp_path:
     summary = run_on_spark(compile_plan(federation), [str(EXAMPLE / "events")], tmp_path, spark)
     assert by_spark(tmp_path) == by_engine(federation, EXAMPLE / "events")
     assert (summary.records, summary.rejected, summary.delivered) == (9, 3, {"main_street": 2, "serious_fires": 2})
+
+
+def test_run_on_spark_reads_the_files_of_a_folder_each_in_its_form(spark: SparkSession, tmp_path: Path) -> None:
+    federation = load(EXAMPLE)
+    lines = [one for one in read_events(EXAMPLE / "events", federation.find_type) if isinstance(one, Event)]
+    (tmp_path / "events").mkdir()
+    rows = [{"id": one.id, "source": one.source, "type": one.type, "time": one.time, **one.data} for one in lines[:1]]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "events" / "first.parquet")
+    (tmp_path / "events" / "rest.jsonl").write_bytes(b"".join(encode(one) + b"\n" for one in lines[1:]))
+    summary = run_on_spark(compile_plan(federation), [str(tmp_path / "events")], tmp_path / "out", spark)
+    assert (summary.records, summary.rejected) == (len(lines), 1)
+    assert by_spark(tmp_path / "out") == by_engine(federation, tmp_path / "events")
 
 
 def test_run_on_spark_carries_every_kind_unchanged(spark: SparkSession, tmp_path: Path) -> None:

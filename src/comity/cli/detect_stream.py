@@ -70,8 +70,8 @@ def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
     watched = WatchedPatterns(request.profiles, request.taxonomy, request.format)
     watched.current()
     with ExitStack() as stack:
-        figures = _Figures(request.format, stack.enter_context(StreamLine("stream", format=request.format)))
         spark = start_spark(request.session, request.master, config=request.spark_config)
+        figures = _Figures(request.format, stack.enter_context(StreamLine("stream", format=request.format)))
         stream = DetectStream(
             watched.current,
             request.out.resolve(),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -14,6 +16,7 @@ from comity.connect.claim import KEPT_INPUT
 from comity.errors import Misuse, Place
 
 if TYPE_CHECKING:
+    from comity.connect.landing import Landing
     from comity.connect.specs import SourceSpec
     from comity.event.owners import Owners
     from comity.federation import Federation
@@ -24,7 +27,7 @@ LANDING = ".landing"
 
 @dataclass(frozen=True, slots=True)
 class EventSources:
-    """Paths of event files, and the sources that are live."""
+    """Paths of event files, and the other sources: those that are live, and those that come to an end."""
 
     paths: tuple[Path, ...]
     live: tuple[SourceSpec, ...]
@@ -72,16 +75,20 @@ def event_sources(federation: Federation, folder: Path, events: list[str] | None
     return EventSources(paths, live, domains)
 
 
-def stored_files(sources: EventSources) -> StoredFiles:
-    """The files for a run over stored events; standard input becomes one of them when it is kept."""
+def stored_files(sources: EventSources, folder: Path) -> StoredFiles:
+    """The files for a run over stored events, without what has yet to be kept (`with_kept`).
+
+    Raises `Misuse` when all sources are live.
+    """
     from comity.event.files import event_files
     from comity.event.owners import ANYBODY, Owners
 
-    not_stored = ", ".join(f"{spec.domain}/{spec.name}" for spec in sources.live if spec.kind != "stdin")
-    if not_stored and not sources.paths:
-        raise Misuse(f"these sources are live: {not_stored}", code="live-source", hint="run it with --stream")
-    if not_stored:
-        console(stderr=True).print(f"left out, since they are read by streams only: {not_stored}", style="yellow")
+    live = [spec for spec in sources.live if not _is_bounded(spec, folder)]
+    names = ", ".join(f"{spec.domain}/{spec.name}" for spec in live)
+    if live and len(live) == len(sources.live) and not sources.paths:
+        raise Misuse(f"these sources are live: {names}", code="live-source", hint="run it with --stream")
+    if live:
+        console(stderr=True).print(f"left out, since they are read by streams only: {names}", style="yellow")
     files = {path: [file.resolve() for file in event_files(path)] for path in sources.paths}
     found = list(dict.fromkeys(str(file) for file in chain.from_iterable(files.values())))
     if sources.domains is None:
@@ -89,18 +96,62 @@ def stored_files(sources: EventSources) -> StoredFiles:
     return StoredFiles(found, Owners.of([(file, domain) for path, domain in sources.domains for file in files[path]]))
 
 
-def with_input(files: StoredFiles, sources: EventSources, out: Path) -> StoredFiles:
-    """The files, and one more if standard input is read: it is kept in `out`, where every worker can read its part."""
+def with_kept(files: StoredFiles, sources: EventSources, folder: Path, out: Path) -> StoredFiles:
+    """The files, and those in which sources that come to an end are kept, in `out`: every worker can read its part."""
     from comity.event.owners import Owners
 
-    domains = [spec.domain for spec in sources.live if spec.kind == "stdin"]
-    if not domains:
-        return files
-    kept = _kept_input(out)
+    kept = [
+        (path, spec.domain)
+        for spec in sources.live
+        if _is_bounded(spec, folder)
+        for path in ([_kept_input(out)] if spec.kind == "stdin" else _landed(spec, folder, out))
+    ]
+    paths = [*files.paths, *(path for path, _ in kept)]
     if files.owners.by_path is None:
-        return StoredFiles([*files.paths, kept], files.owners)
+        return StoredFiles(paths, files.owners)
     owned = [(path, domain) for path, own in files.owners.by_path.items() for domain in own]
-    return StoredFiles([*files.paths, kept], Owners.of([*owned, *((kept, domain) for domain in domains)]))
+    return StoredFiles(paths, Owners.of([*owned, *kept]))
+
+
+def _is_bounded(spec: SourceSpec, folder: Path) -> bool:
+    """Whether a source comes to an end, so that a run over stored events can read it."""
+    from comity.connect.registry import open_source
+
+    return spec.kind == "stdin" or not open_source(spec, folder).capability.live
+
+
+def _landed(spec: SourceSpec, folder: Path, out: Path) -> list[str]:
+    """The files in which all that a source has is kept."""
+    with landing_of(spec, folder, out) as landing:
+        wait_for_ends([landing])
+    return [str(path.resolve()) for path in sorted(landing.folder.glob("*.jsonl"))]
+
+
+def landing_of(spec: SourceSpec, folder: Path, out: Path) -> Landing:
+    """What keeps the records of a source, and, among the rejected ones, what the source itself refuses."""
+    from comity.connect.folder import REJECTED
+    from comity.connect.landing import Landing
+    from comity.connect.registry import open_source
+
+    return Landing(open_source(spec, folder), landing_folder(out, spec), rejected=out / REJECTED)
+
+
+def wait_for_ends(landings: Iterable[Landing]) -> None:
+    """Wait until the sources that come to an end have done so."""
+    for one in landings:
+        while not one.source.capability.live and not one.is_ended:
+            look_after([one])
+            time.sleep(_NAP_S)
+
+
+_NAP_S = 0.05
+
+
+def look_after(landings: Iterable[Landing]) -> None:
+    """Raise what keeps a source from being read."""
+    for one in landings:
+        if one.fault is not None:
+            raise one.fault
 
 
 def _kept_input(out: Path) -> str:

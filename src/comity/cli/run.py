@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comity.cli.inputs import StoredFiles, event_sources, stored_files, with_input
+from comity.cli.inputs import StoredFiles, event_sources, stored_files, with_kept
 from comity.cli.logs import LogFormat, LogFormatOption, LogOption, logging_to
 from comity.cli.metrics import LOOPBACK, MetricsFileOption, MetricsHostOption, MetricsOutput, MetricsPortOption
 from comity.cli.output import console, write_json
@@ -135,9 +135,9 @@ def _run_stored(
 
     federation, out = request.federation, request.out
     plan = during(compile_plan(federation), period)
-    files = stored_files(request.sources)
+    files = stored_files(request.sources, request.folder)
     with request.sending() as outbox, claimed_folder(out, overwrite=overwrite):
-        files = with_input(files, request.sources, out)
+        files = with_kept(files, request.sources, request.folder, out)
         counted = {"files": len(files.paths), "profiles": len(plan.profiles)}
         log("run started", federation=federation.name, engine=engine.value, **counted)
         started = time.monotonic()

@@ -239,6 +239,8 @@ _MOST_BEFORE_THE_END = 0.95
 
 def _estimated_rows(files: Sequence[str]) -> int:
     """About how many records there are, from the sizes of the files and the length of the first lines."""
+    if not files:
+        return 0
     size = sum(Path(file).stat().st_size for file in files)
     with open(files[0], "rb") as stream:
         sample = stream.read(_SAMPLE_BYTES)

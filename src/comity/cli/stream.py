@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.cli.failure import show
-from comity.cli.inputs import landing_folder
+from comity.cli.inputs import landing_of, look_after, wait_for_ends
 from comity.cli.output import console, write_json
 from comity.cli.progress import StreamLine
 from comity.cli.request import RunRequest, log_summary, sent
@@ -174,7 +174,7 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
         if outbox is not None:
             outbox.send()  # what a run that was killed had published but not sent
         if pace.until_empty:
-            _wait_for_ends(landed)
+            wait_for_ends(landed)
         query = stream.start(
             spark,
             folders,
@@ -191,7 +191,7 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
                 outbox.stop()  # a sink that is down would hold the stop until its retries are over
 
         def look() -> None:
-            _look_after(landed)
+            look_after(landed)
             stream.look_around()
 
         if wait_for(query, stream, request.format, meanwhile=look, stopping=stop_sending) and pace.until_empty:
@@ -220,36 +220,8 @@ def tell_set_aside(file: SetAside) -> None:
 @contextmanager
 def _landing(request: RunRequest) -> Iterator[list[Landing]]:
     """Live sources, kept in folders that the stream reads, while the block runs."""
-    from comity.connect.folder import REJECTED
-    from comity.connect.landing import Landing
-    from comity.connect.registry import open_source
-
     with ExitStack() as stack:
-        landings = [
-            Landing(
-                open_source(spec, request.folder),
-                landing_folder(request.out, spec),
-                rejected=request.out / REJECTED,
-            )
-            for spec in request.sources.live
-        ]
+        landings = [landing_of(spec, request.folder, request.out) for spec in request.sources.live]
         for one in landings:
             stack.enter_context(one)
         yield landings
-
-
-def _wait_for_ends(landings: list[Landing]) -> None:
-    """Wait until the sources that come to an end have done so."""
-    for one in landings:
-        while not one.source.capability.live and not one.is_ended:
-            _look_after([one])
-            time.sleep(_NAP_S)
-
-
-_NAP_S = 0.05
-
-
-def _look_after(landings: list[Landing]) -> None:
-    for one in landings:
-        if one.fault is not None:
-            raise one.fault

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import parquet
 
+from comity.event.files import event_files
 from comity.event.formats import OnSpark, format_of
 from comity.event.owners import ANYBODY, Domains, Owners
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
@@ -27,13 +29,13 @@ class Inputs:
 
     @classmethod
     def of(cls, files: Iterable[str], doubts: Doubts = NO_DOUBTS) -> Inputs:
-        """Files told apart by their names; what has no known suffix is JSON Lines.
+        """Files told apart by their names; what has no known suffix is JSON Lines. A folder is the files in it.
 
         >>> Inputs.of(["a.jsonl", "b.csv.gz", "c.parquet"])
         Inputs(lines=('a.jsonl',), parquet=('c.parquet',), others=('b.csv.gz',), unreadable=())
         """
         found: dict[OnSpark, list[str]] = {how: [] for how in (OnSpark.LINES, OnSpark.ROWS, OnSpark.WHOLE)}
-        given = tuple(files)
+        given = tuple(file for path in files for file in _files_at(path))
         for file in given:
             if file not in doubts.unreadable:
                 found[OnSpark.WHOLE if file in doubts.whole else format_of(file).on_spark].append(file)
@@ -55,6 +57,10 @@ class Inputs:
             else:
                 groups.setdefault((str(schema), owners.domains(file)), []).append((file, footer))
         return [ParquetGroup.of(group, domains) for (_, domains), group in groups.items()], others
+
+
+def _files_at(path: str) -> list[str]:
+    return [str(file) for file in event_files(Path(path))] if Path(path).is_dir() else [path]
 
 
 def _is_known(kind: pa.DataType) -> bool:
