@@ -1,6 +1,7 @@
 """Records that are rejected: how old they may be, and how they are told."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,17 @@ def test_backtest_takes_stored_events_of_any_age(comity, write):
     options = ("--profile", "serious_fires", "--engine", "local", "--format", "json")
     result = comity("backtest", CITY, "--events", write("old.jsonl", _lines(OLD)), *options)
     assert json.loads(result.out)["sent"] == 1
+
+
+def test_a_file_that_cannot_be_read_costs_itself_only(comity, tmp_path):
+    events = tmp_path / "events"
+    shutil.copytree(CITY / "events", events)
+    (events / "0.jsonl").symlink_to("/proc/self/mem")  # reading it is an error of the system, whoever reads
+    result = comity("run", CITY, "--events", events, "--out", tmp_path / "out", "--engine", "local")
+    assert result.code == 0
+    (file,) = (tmp_path / "out" / "rejected").glob("*.jsonl")
+    first = json.loads(file.read_text().splitlines()[0])
+    assert first["faults"][0]["code"] == "unreadable-file"
+    assert first["file"].startswith("/proc/")
+    assert "4 rejected" in result.out
+    assert len((tmp_path / "out/fire_station/part-00000.jsonl").read_text().splitlines()) == 4

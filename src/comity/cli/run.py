@@ -155,12 +155,12 @@ def _run_stored(
 
 def _in_process(federation: Federation, plan: Plan, files: StoredFiles, out: Path, results: Results) -> Summary:
     from comity.engine import run_into_folder
-    from comity.event.files import read_events
+    from comity.event.files import read_or_reject
     from comity.event.window import Window
 
     window = Window.of_history(datetime.now(UTC))
     types = {file: files.owners.types(file, federation.find_type) for file in files.paths}
-    events = (one for file, own in types.items() for one in read_events(file, own, require_time=True, window=window))
+    events = (one for file, own in types.items() for one in read_or_reject(file, own, window=window))
     return run_into_folder(plan, events, out, results=results)
 
 

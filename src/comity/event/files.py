@@ -13,10 +13,11 @@ from comity.errors import Misuse, Place
 from comity.event.csvlines import Header, decode_row, read_header, row_as_json
 from comity.event.event import Event
 from comity.event.expansion import UNPACKING_ERRORS, broken_gzip, open_file
-from comity.event.formats import SUFFIXES, FileFormat, Form, format_of, is_event_file
+from comity.event.formats import SUFFIXES, UNREADABLE, FileFormat, Form, format_of, is_event_file
 from comity.event.isolation import decoded_apart
 from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
 from comity.event.taxonomy import Taxonomy
+from comity.event.validate import Fault
 from comity.event.window import Window
 from comity.limits import limits
 
@@ -51,6 +52,23 @@ def read_events(
     if isinstance(source.read(0), str):
         raise Misuse("events are read from binary streams, this one is text", code="text-stream")
     return _stream_events(source, wanted, name)
+
+
+def read_or_reject(
+    path: str | Path, types: Taxonomy | TypeLookup | None = None, *, window: Window | None = None
+) -> Iterator[Event | Rejected]:
+    """The events of one file of many, which must have a time; a file that cannot be read is rejected as one record."""
+    try:
+        yield from read_events(path, types, require_time=True, window=window)
+    except Misuse as error:
+        if error.code != UNREADABLE:
+            raise
+        yield unreadable(str(path), error.message)
+
+
+def unreadable(file: str, reason: str) -> Rejected:
+    """The record that stands for a file that nobody can read, or for the rest of it."""
+    return rejected(b"", [Fault("", "", f"the file {reason}", UNREADABLE)], None, file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +179,7 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
-        raise Misuse(reason, code="unreadable-file", place=Place(str(path))) from error
+        raise Misuse(reason, code=UNREADABLE, place=Place(str(path))) from error
 
 
 def _stream_events(

@@ -56,8 +56,10 @@ FORMATS = (
 SUFFIXES = tuple(one.suffix for one in FORMATS)
 """How files of events in a directory are named; a single file of another name is read as JSON Lines."""
 
+UNREADABLE = "unreadable-file"
+"""The code of a file that cannot be read at all."""
 _BROKEN = "broken-"
-_OF_FILES = ("unreadable-file", "decoder-died", "decoder-failed", "expands-too-far", "too-much-memory", "too-slow")
+_OF_FILES = (UNREADABLE, "decoder-died", "decoder-failed", "expands-too-far", "too-much-memory", "too-slow")
 _HIDDEN = (".", "_")
 _PLAIN_LINES, _COMPRESSED_LINES = FORMATS[:2]
 

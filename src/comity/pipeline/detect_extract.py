@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from comity.event.event import Event
-from comity.event.files import read_events
+from comity.event.files import read_events, unreadable
 from comity.event.jsonlines import Rejected, encode
 from comity.event.window import Window
 from comity.limits import Limits, limited, limits
@@ -32,7 +32,7 @@ from comity.pattern.extract import Extraction, Fulfilled, one_by_one
 from comity.pattern.occurrence import microseconds
 from comity.pattern.rows import CANDIDATES
 from comity.pipeline.detect_buckets import HasPatterns, bucket_of, salts_of
-from comity.pipeline.doubts import reading, unreadable
+from comity.pipeline.doubts import reading
 from comity.pipeline.read import Inputs
 from comity.pipeline.worker import batched
 from comity.pipeline.wrap import cut_lines, decode_line, read_lines, rejected_fields

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from comity.connect.durable import write_whole
 from comity.event.event import Event
-from comity.event.files import read_events
+from comity.event.files import read_events, unreadable
 from comity.event.jsonlines import Rejected, decode, encode
 from comity.event.parquet import batch_lines
 from comity.event.types import EventType
@@ -42,7 +42,7 @@ from comity.pipeline.detect_extract import (
     operands_fulfilled,
     rejected_text,
 )
-from comity.pipeline.doubts import reading, unreadable
+from comity.pipeline.doubts import reading
 from comity.pipeline.read import Inputs
 
 _PIECE_BYTES = 32_000_000

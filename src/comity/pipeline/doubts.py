@@ -24,12 +24,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from comity.event.formats import OnSpark, format_of
-from comity.event.jsonlines import Rejected, rejected
-from comity.event.validate import Fault
 from comity.limits import limits
 from comity.pipeline.failure import cause_of
 
-UNREADABLE = "unreadable-file"
 _CRASHED = "Python worker exited unexpectedly"
 _PAUSE_S = 0.2
 """Before the first new try; it doubles with each."""
@@ -47,16 +44,11 @@ class Doubts:
 
     def about(self, files: set[str], reason: str) -> Doubts:
         """The same when these files failed, too."""
-        again = files & self.whole
+        again, reason = files & self.whole, f"cannot be read: {reason}"
         return Doubts(self.whole | files, {**self.unreadable, **dict.fromkeys(sorted(again), reason)})
 
 
 NO_DOUBTS = Doubts()
-
-
-def unreadable(file: str, reason: str) -> Rejected:
-    """The record that stands for a file that nobody can read."""
-    return rejected(b"", [Fault("", "", f"the file cannot be read: {reason}", UNREADABLE)], None, file)
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from comity.event.event import Event
-from comity.event.files import read_events, read_json_lines
+from comity.event.files import read_events, read_json_lines, unreadable
 from comity.event.formats import Form, format_of
 from comity.event.jsonlines import Rejected, TypeLookup, decode
 from comity.event.owners import ANYBODY, Domains, Owners, OwnTypes
@@ -34,7 +34,7 @@ from comity.expression.tree import TRUE
 from comity.limits import Limits, limited, limits
 from comity.match.typed import TypedMatcher
 from comity.pipeline.deliver import hits_schema
-from comity.pipeline.doubts import reading, unreadable
+from comity.pipeline.doubts import reading
 from comity.pipeline.wrap import cut_lines, decode_line, plain_path, rejected_fields, struct_converter
 from comity.plan.stages import Plan
 from comity.plan.ways import Ways, ways_of
