@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import combinations, pairwise
 from typing import Any
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from comity.errors import Misuse
 from comity.event.event import Event
+from comity.expression.tree import TRUE, Arithmetic, Attribute, Compare, Expression, Literal, conjunction
+from comity.pattern.bound import bind_pattern
 from comity.pattern.composite import Composite
 from comity.pattern.detector import Detector
 from comity.pattern.parameters import Consume
+from comity.pattern.reference import reports
 from comity.pattern.report import Report
-from comity.pattern.tree import Absent, Both, Either, Operand, Pattern, Sequence, Together
+from comity.pattern.tree import Absent, Both, Either, Operand, Pattern, Sequence, Together, operands
 from comity.testing.patterns import SECOND, composites, patterns, traces
 
 
@@ -112,3 +117,34 @@ def test_every_event_is_followed_or_absent(seconds: int, trace: list[Event]) -> 
     without_b = {report.events["a"] for report in reported(absent, trace)}
     assert not with_b & without_b
     assert with_b | without_b == {event for event in trace if event.type == "A"}
+
+
+def shifted_equalities(pattern: Pattern) -> Expression:
+    """`a.k + 0 = b.k` for all operands that can be compared: the same as a key, but read as plain conditions."""
+    found: list[Expression] = []
+    for one, other in combinations(sorted(operand.name for operand in operands(pattern)), 2):
+        left = Arithmetic("+", Attribute((one, "k")), Literal(0))
+        found += [item] if binds(pattern, item := Compare("=", left, Attribute((other, "k")))) else []
+    return conjunction(found) if found else TRUE
+
+
+def binds(pattern: Pattern, item: Expression) -> bool:
+    try:
+        bind_pattern("p", pattern, item)
+    except Misuse:
+        return False
+    return True
+
+
+@given(patterns(max_operands=3, operators=(Sequence, Both, Together, Absent)), traces(max_size=9, repeats=False))
+def test_a_key_is_the_equality_of_all_operands_where_nothing_is_counted(pattern: Pattern, trace: list[Event]) -> None:
+    """What binds a pattern is shared by reference and detector: traces are compared with conditions between events."""
+    names = sorted(operand.name for operand in operands(pattern))
+    chain = [Compare("=", Attribute((one, "k")), Attribute((other, "k"))) for one, other in pairwise(names)]
+    assume(chain and binds(pattern, conjunction(list(chain))))
+    keyed = bind_pattern("p", pattern, conjunction(list(chain)))
+    plain = bind_pattern("p", pattern, shifted_equalities(pattern))
+    assert keyed.key is not None
+    assert plain.key is None
+    with_key = [event for event in trace if event.get(("k",)) is not None]  # what has none takes part in no trace
+    assert reports(keyed, with_key) == reports(plain, with_key)
