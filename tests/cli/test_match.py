@@ -2,6 +2,7 @@ import gzip
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -120,10 +121,12 @@ def test_match_keeps_good_records_beside_bad_ones(comity, profiles, write, tmp_p
 
 def test_match_says_why_records_were_rejected(comity, profiles, write):
     events = write("e.jsonl", b"\n".join(BAD.values()))
-    err = comity("match", profiles, events).err
+    err = comity("match", profiles, events, "--rejected", "bad.jsonl").err
     assert f"{len(BAD)} of {len(BAD)} records were rejected" in err
     assert "e.jsonl:1:49: the line ends too early [truncated-json]" in err
-    assert f"and {len(BAD) - 5} more" in err
+    records = map(json.loads, Path("bad.jsonl").read_text().splitlines())
+    codes = [record["faults"][0]["code"] for record in records]
+    assert err.count(" × ") == len(set(codes))
 
 
 def test_match_survives_a_line_of_200_mb(start, write):

@@ -53,7 +53,7 @@ def check(spark: SparkSession, folder: Path, *files: Path) -> None:
     federation = load(texts)
     plan = compile_plan(federation)
     read = (one for file in files for one in read_events(file, federation.find_type, require_time=True))
-    records = list(Window.around(NOW).check_all(read))
+    records = list(Window.of_history(NOW).check_all(read))
     summary = run_on_spark(plan, [str(file) for file in files], folder / "out", spark, now=NOW)
     assert outcomes_in(folder / "out", plan.subscribers) == outcomes_of(run(plan, records))
     assert summary.records == len(records)

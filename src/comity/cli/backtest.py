@@ -18,6 +18,7 @@ import typer
 
 from comity.cli.output import console, write_json
 from comity.cli.progress import is_shown
+from comity.cli.rejected import FailOn, FailOnOption, leave_if_rejected, print_reasons
 from comity.cli.run import Engine
 from comity.cli.session import Format, FormatOption, Session
 from comity.cli.spark import on_spark, start_spark
@@ -74,6 +75,7 @@ def backtest(
     bucket: Annotated[
         str | None, typer.Option(metavar="LENGTH", help="Interval of the chart, for example 1h.", show_default=False)
     ] = None,
+    fail_on: FailOnOption = FailOn.ALL,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show what a profile would have sent over stored events.
@@ -105,12 +107,13 @@ def backtest(
             summary = _run_on_spark(plan, events, folder, master, context.ensure_object(Session), format)
         _tally(tally, folder, out)
     width = _columns()
-    report = tally.report(records=summary.records, rejected=summary.rejected, period=period, columns=width)
+    report = tally.report(records=summary.records, reasons=summary.reasons, period=period, columns=width)
     if format is Format.JSON:
         write_json({**report.as_dict(), "out": str(out) if out else None}, indent=2)
     else:
         _print(console(), report, width)
         _print_next(federation, events, out, is_new=where is not None)
+    leave_if_rejected(fail_on, rejected=summary.rejected, is_all=summary.is_all_rejected)
 
 
 def _federation(folder: Path, profile: str, domain: str | None, on: str | None, where: str | None) -> Federation:
@@ -233,6 +236,7 @@ def _print(shown: Console, report: Report, width: int) -> None:
     for way in report.ways:
         by = f"by contract {way.contract}" if way.contract else "in its own domain"
         shown.print(f"  {way.source} {by}: {way.sent:,}")
+    print_reasons(shown, report.reasons)
     if report.first is None or report.last is None or report.busiest is None:
         return
     shown.print(f"first {format_timestamp(report.first)}, last {format_timestamp(report.last)}")

@@ -18,7 +18,7 @@ from comity.cli.detect_request import DetectRequest
 from comity.cli.detect_stream import run_detect_stream
 from comity.cli.match import Engine
 from comity.cli.output import console, refuse_overwriting, result_stream
-from comity.cli.rejected import RejectedRecords
+from comity.cli.rejected import FailOn, FailOnOption, RejectedRecords
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
 from comity.cli.spark import SparkConfigOption, on_spark, read_spark_config, spark_progress, start_spark
 from comity.cli.stream import StreamPace
@@ -108,6 +108,7 @@ def detect(
     rejected: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write records that are no events there.", show_default=False)
     ] = None,
+    fail_on: FailOnOption = FailOn.ALL,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Detect composite events.
@@ -133,6 +134,7 @@ def detect(
         read_spark_config(spark_config),
         format,
         context.ensure_object(Session),
+        fail_on,
     )
     if stream and engine is Engine.SPARK:
         _refuse({"--until": until, "--count": count, "--rejected": rejected, "--clock": clock})
@@ -156,6 +158,7 @@ def _run(request: DetectRequest, engine: Engine, rejected: Path | None, *, count
     if count:
         figures = {"events": reports.events, "late": reports.late, "rejected": refused.count}
         print_counts(counts, [one.name for one in request.patterns], figures, request.format)
+    refused.leave(reports.events, request.fail_on)
 
 
 def _patterns(path: Path, taxonomy: Taxonomy | None, *, stream: bool) -> list[BoundPattern]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from comity.cli.rejected import FailOn
 from comity.cli.session import Format, Session
 
 if TYPE_CHECKING:
@@ -32,3 +33,4 @@ class DetectRequest:
     spark_config: Mapping[str, str]
     format: Format
     session: Session
+    fail_on: FailOn = FailOn.ALL

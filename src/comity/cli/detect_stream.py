@@ -14,10 +14,12 @@ from comity.cli.detect_request import DetectRequest
 from comity.cli.failure import show
 from comity.cli.output import console, write_json
 from comity.cli.progress import StreamLine
+from comity.cli.rejected import leave_if_rejected, print_reasons
 from comity.cli.session import Format
 from comity.cli.spark import start_spark, wait_for
 from comity.cli.stream import StreamPace, tell_set_aside, tell_unknown
 from comity.errors import ComityError, Misuse, Place
+from comity.event.reasons import Reasons
 
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
@@ -95,6 +97,8 @@ def run_detect_stream(request: DetectRequest, pace: StreamPace) -> None:
         if ended and pace.until_empty:
             stream.finish(spark)
     figures.close(request.out)
+    if pace.until_empty:
+        leave_if_rejected(request.fail_on, rejected=figures.rejected, is_all=figures.records <= figures.rejected)
 
 
 @dataclass(slots=True)
@@ -109,6 +113,7 @@ class _Figures:
     rejected: int = 0
     late: int = 0
     reported: Counter[str] = field(default_factory=Counter)
+    reasons: Reasons = field(default_factory=Reasons)
 
     def take(self, number: int, summary: Summary) -> None:
         self.batches += 1
@@ -116,6 +121,7 @@ class _Figures:
         self.rejected += summary.rejected
         self.late += summary.late
         self.reported.update(summary.delivered)
+        self.reasons.add(summary.rejected_by_code, summary.rejected_examples)
         told = {name: count for name, count in sorted(summary.delivered.items()) if count}
         if self.format is Format.JSON:
             figures = {"records": summary.records, "rejected": summary.rejected, "late": summary.late}
@@ -141,12 +147,14 @@ class _Figures:
         seconds = time.monotonic() - self.started
         if self.format is Format.JSON:
             figures = {"batches": self.batches, "records": self.records, "rejected": self.rejected, "late": self.late}
-            write_json({**figures, "reports": dict(self.reported), "seconds": round(seconds, 3)})
+            more = {"reasons": self.reasons.as_list(), "seconds": round(seconds, 3)}
+            write_json({**figures, "reports": dict(self.reported), **more})
             return
         console().print(
             f"{self.batches:,} batches, {self.records:,} records, {self.reported.total():,} reports, "
             f"{self.rejected:,} rejected, {self.late:,} late, {seconds:.1f} s"
         )
+        print_reasons(console(), self.reasons)
         console().print(f"reports are in {out / 'reports'}")
 
 

@@ -17,7 +17,7 @@ import typer
 
 from comity.cli.counts import print_counts
 from comity.cli.output import console, refuse_overwriting, result_stream
-from comity.cli.rejected import RejectedRecords
+from comity.cli.rejected import FailOn, FailOnOption, RejectedRecords
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
 from comity.cli.spark import on_spark, start_spark
 from comity.errors import Misuse
@@ -75,6 +75,7 @@ def match(
     rejected: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write records that are no events there.", show_default=False)
     ] = None,
+    fail_on: FailOnOption = FailOn.ALL,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Evaluate many profiles over events.
@@ -100,6 +101,7 @@ def match(
     if count:
         figures = {"events": matches.events, "rejected": refused.count}
         print_counts(counts, [one.name for one in found], figures, format)
+    refused.leave(matches.events, fail_on)
 
 
 def _read(profiles: Path, types: Path | None) -> tuple[list[Profile], Taxonomy | None]:

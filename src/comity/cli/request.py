@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from comity.cli.rejected import FailOn
 from comity.cli.session import Format, Session
 from comity.connect.claim import RUN_FILE
 from comity.connect.private import open_private
@@ -37,6 +38,7 @@ class RunRequest:
     print_lines: bool
     format: Format
     session: Session
+    fail_on: FailOn = FailOn.ALL
 
     def remember(self) -> None:
         """Note in the results folder which federation has the sinks, for `comity replay`."""

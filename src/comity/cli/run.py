@@ -14,6 +14,7 @@ from comity.cli.inputs import StoredFiles, event_sources, stored_files, with_kep
 from comity.cli.logs import LogFormat, LogFormatOption, LogOption, logging_to
 from comity.cli.metrics import LOOPBACK, MetricsFileOption, MetricsHostOption, MetricsOutput, MetricsPortOption
 from comity.cli.output import console, write_json
+from comity.cli.rejected import FailOn, FailOnOption, leave_if_rejected, print_reasons
 from comity.cli.request import RunRequest, log_summary, sent
 from comity.cli.session import Format, FormatOption, Session
 from comity.cli.spark import SparkConfigOption, on_spark, read_spark_config, spark_progress, start_spark
@@ -81,6 +82,7 @@ def run(
     metrics_host: MetricsHostOption = LOOPBACK,
     log_file: LogOption = None,
     log_format: LogFormatOption = LogFormat.TEXT,
+    fail_on: FailOnOption = FailOn.ALL,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Deliver events to the subscribers of a federation.
@@ -106,6 +108,7 @@ def run(
         print_lines,
         format,
         session,
+        fail_on,
     )
     with (
         logging_to(log_file, log_format, verbose=session.verbose),
@@ -151,6 +154,7 @@ def _run_stored(
     log_summary("run done", summary, seconds=round(seconds, 3))
     measured.take(summary)
     show_summary(summary, plan, out, seconds, request.format, to_stderr=request.print_lines)
+    leave_if_rejected(request.fail_on, rejected=summary.rejected, is_all=summary.is_all_rejected)
 
 
 def _in_process(federation: Federation, plan: Plan, files: StoredFiles, out: Path, results: Results) -> Summary:
@@ -182,7 +186,8 @@ def show_summary(
     if format is Format.JSON:
         figures = {"records": summary.records, "rejected": summary.rejected, "delivered": summary.delivered}
         more = {"matched": summary.matched, "rejected_by_code": summary.rejected_by_code, "dead_letters": summary.dead}
-        write_json({**figures, **more, "out": str(out), "seconds": round(seconds, 3)}, stderr=to_stderr)
+        why = {"reasons": summary.reasons.as_list()}
+        write_json({**figures, **more, **why, "out": str(out), "seconds": round(seconds, 3)}, stderr=to_stderr)
         return
     shown = console(stderr=to_stderr)
     rate = f", {summary.records / seconds:,.0f} a second" if seconds > 0 and summary.records >= 100_000 else ""
@@ -194,6 +199,7 @@ def show_summary(
     if len(summary.delivered) > _MOST_SHOWN:
         rest = sum(summary.delivered.values()) - sum(count for _, count in told)
         shown.print(f"  … and {rest:,} for {len(summary.delivered) - _MOST_SHOWN:,} other profiles")
+    print_reasons(shown, summary.reasons)
     for sink, count in summary.dead.items():
         shown.print(f"  {count:,} were not taken by {sink}: comity replay {out}", style="yellow")
     shown.print(f"results are in {out}")

@@ -15,12 +15,14 @@ from comity.cli.failure import show
 from comity.cli.inputs import landing_of, look_after, wait_for_ends
 from comity.cli.output import console, write_json
 from comity.cli.progress import StreamLine
+from comity.cli.rejected import leave_if_rejected, print_reasons
 from comity.cli.request import RunRequest, log_summary, sent
 from comity.cli.session import Format
 from comity.cli.spark import start_spark, wait_for
 from comity.connect.claim import claimed_folder
 from comity.errors import ComityError
 from comity.event.formats import SUFFIXES
+from comity.event.reasons import Reasons
 from comity.logs import log
 
 if TYPE_CHECKING:
@@ -51,7 +53,9 @@ class StreamFigures:
     records: int = 0
     rejected: int = 0
     late: int = 0
+    matched: int = 0
     delivered: dict[str, int] = field(default_factory=dict)
+    reasons: Reasons = field(default_factory=Reasons)
 
     def take(self, number: int, summary: Summary) -> None:
         """Count a batch, and say what it did."""
@@ -59,6 +63,8 @@ class StreamFigures:
         self.records += summary.records
         self.rejected += summary.rejected
         self.late += summary.late
+        self.matched += summary.matched
+        self.reasons.add(summary.rejected_by_code, summary.rejected_examples)
         for name, count in summary.delivered.items():
             self.delivered[name] = self.delivered.get(name, 0) + count
         self.line.update(
@@ -83,6 +89,11 @@ class StreamFigures:
             shown = ", ".join(f"{name} {count:,}" for name, count in list(told.items())[:_MOST_SHOWN])
             console(stderr=to_stderr).print(f"end: {shown}")
 
+    @property
+    def is_all_rejected(self) -> bool:
+        """Whether there were records, and every one was rejected."""
+        return 0 < self.records <= self.rejected and not self.matched
+
     def _say(self, number: int, summary: Summary) -> None:
         to_stderr = self.request.print_lines
         told = {name: count for name, count in sorted(summary.delivered.items()) if count}
@@ -102,13 +113,16 @@ class StreamFigures:
         to_stderr = self.request.print_lines
         if self.request.format is Format.JSON:
             totals = {"batches": self.batches, "records": self.records, "rejected": self.rejected, "late": self.late}
-            write_json({**totals, "delivered": self.delivered, "seconds": round(seconds, 3)}, stderr=to_stderr)
+            more = {"reasons": self.reasons.as_list(), "seconds": round(seconds, 3)}
+            write_json({**totals, "delivered": self.delivered, **more}, stderr=to_stderr)
         else:
             total = sum(self.delivered.values())
-            console(stderr=to_stderr).print(
+            shown = console(stderr=to_stderr)
+            shown.print(
                 f"{self.batches:,} batches, {self.records:,} records, {total:,} notifications, "
                 f"{self.rejected:,} rejected, {seconds:.1f} s"
             )
+            print_reasons(shown, self.reasons)
 
 
 _MOST_SHOWN = 20
@@ -198,6 +212,8 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
             stream.finish(spark)
     log("stream stopped", batches=figures.batches, records=figures.records)
     figures.close()
+    if pace.until_empty:  # one that goes on for ever is stopped by somebody, which is no failure
+        leave_if_rejected(request.fail_on, rejected=figures.rejected, is_all=figures.is_all_rejected)
 
 
 def tell_unknown(files: list[Path]) -> None:

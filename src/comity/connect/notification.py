@@ -40,27 +40,9 @@ class Identity(msgspec.Struct, frozen=True):
         return self.time[:10]
 
 
-class _Fault(msgspec.Struct):
-    code: str
-
-
-class _RejectedLine(msgspec.Struct):
-    faults: list[_Fault]
-
-
 _identity = msgspec.json.Decoder(Identity)
-_rejected = msgspec.json.Decoder(_RejectedLine)
 
 
 def identity_of(line: bytes) -> Identity:
     """The identity of a notification that a run has written."""
     return _identity.decode(line)
-
-
-def first_code(line: bytes) -> str:
-    """The code of the first fault of a rejected record.
-
-    >>> first_code(b'{"raw": "x", "faults": [{"path": "", "code": "bad-json"}]}')
-    'bad-json'
-    """
-    return _rejected.decode(line).faults[0].code

@@ -14,6 +14,7 @@ from comity.connect.staged import staged_results
 from comity.engine.run import Notification, run
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected, encode
+from comity.event.reasons import Reasons
 from comity.plan.stages import Plan, Summary
 
 
@@ -22,7 +23,7 @@ def run_into_folder(
 ) -> Summary:
     """Deliver the events into a folder for each subscriber, and what is refused into `rejected`."""
     delivered: Counter[str] = Counter()
-    codes: Counter[str] = Counter()
+    reasons = Reasons()
     matched: set[tuple[str, str]] = set()
     composite = {planned.bound.name for planned in plan.patterns}
     counted = _Counted(events)
@@ -34,10 +35,18 @@ def run_into_folder(
                     matched.add(outcome.event.identity)
                 staged.put(outcome.subscriber, notification_line(encode(outcome.event), outcome.profile))
             else:
-                codes[outcome.faults[0].code] += 1
-                staged.put(REJECTED, json.dumps(outcome.as_dict(), ensure_ascii=False).encode())
+                refused = outcome.as_dict()
+                reasons.take(refused)
+                staged.put(REJECTED, json.dumps(refused, ensure_ascii=False).encode())
     told = {name: delivered[name] for name in plan.profiles}
-    return Summary(counted.count, codes.total(), told, matched=len(matched), rejected_by_code=dict(codes))
+    return Summary(
+        counted.count,
+        reasons.total,
+        told,
+        matched=len(matched),
+        rejected_by_code=dict(reasons.counts),
+        rejected_examples=reasons.examples,
+    )
 
 
 class _Counted:

@@ -57,7 +57,7 @@ def _follow(test: Test, ways: Ways, event: Event, delivered: set[tuple[str, ...]
     seen = way.follow(event)
     if isinstance(seen, list):
         if seen:
-            yield _rejected(event, seen)
+            yield _rejected(event, seen, way.contract)
     elif test.profile is not None and way.subscriber is not None:
         found = Notification(way.subscriber, test.profile, seen)
         # To operands of patterns, events of one identity and different times are different ones.
@@ -67,5 +67,5 @@ def _follow(test: Test, ways: Ways, event: Event, delivered: set[tuple[str, ...]
             yield found
 
 
-def _rejected(event: Event, faults: list[Fault]) -> Rejected:
-    return Rejected(None, None, encode(event).decode(), tuple(faults))
+def _rejected(event: Event, faults: list[Fault], contract: str | None) -> Rejected:
+    return Rejected(None, None, encode(event).decode(), tuple(faults), contract)

@@ -43,18 +43,24 @@ _encoder = msgspec.json.Encoder()
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A record that was refused: where it stood, its text, cut to `max_rejected_chars`, and every fault."""
+    """A record that was refused: where it stood, its text, cut to `max_rejected_chars`, and every fault.
+
+    The number of its line is that of its row in Parquet, and of the record in Avro.
+    """
 
     line_number: int | None
     source_file: str | None
     raw: str
     faults: tuple[Fault, ...]
+    contract: str | None = None
+    """Whose mapping refused it, if one did; the paths of the faults are then those of what the mapping gives."""
 
     def as_dict(self) -> dict[str, object]:
         """The JSON shape of a rejected record."""
         return {
             "file": self.source_file,
             "line": self.line_number,
+            **({} if self.contract is None else {"contract": self.contract}),
             "raw": self.raw,
             "faults": [one.as_dict() for one in self.faults],
         }

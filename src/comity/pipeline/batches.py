@@ -22,8 +22,8 @@ from comity.limits import Limits, limited, limits
 from comity.logs import log
 from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.failure import spark_failures
+from comity.pipeline.line_numbers import plain_path
 from comity.pipeline.quarantine import Quarantine
-from comity.pipeline.wrap import plain_path
 
 CHECKPOINT = ".checkpoint"
 _WORK = ".work-"

@@ -148,11 +148,11 @@ def _to(way: Way, found: Followed) -> Column:
 def _line(way: Way, found: Followed) -> Column:
     if way.subscriber is None:
         assert found.unmet is not None, "only what can stay unmapped has such a way"
-        return _unmapped_line(way.source, found.unmet)
+        return _unmapped_line(way, found.unmet)
     told = json_line(found.seen, way.target, {"profile": F.col("profile")})
     if found.unseen is None:
         return told
-    return F.when(F.col("to") == REJECTED, _unmapped_line(way.source, found.unseen)).otherwise(told)
+    return F.when(F.col("to") == REJECTED, _unmapped_line(way, found.unseen)).otherwise(told)
 
 
 def rejected_line() -> Column:
@@ -163,7 +163,8 @@ def rejected_line() -> Column:
     return F.to_json(F.struct(*parts, faults.alias("faults")))
 
 
-def _unmapped_line(source: EventType, missing: Missing) -> Column:
-    """A record that a mapping could not complete, in its own terms, with the reasons."""
-    raw = json_line(quoted(source.qualified_name), source, {})
-    return F.to_json(F.struct(raw.alias("raw"), missing.faults().alias("faults")))
+def _unmapped_line(way: Way, missing: Missing) -> Column:
+    """A record that a mapping could not complete, in its own terms, with the contract and the reasons."""
+    raw = json_line(quoted(way.source.qualified_name), way.source, {})
+    contract = F.lit(way.contract).cast("string").alias("contract")
+    return F.to_json(F.struct(contract, raw.alias("raw"), missing.faults().alias("faults")))

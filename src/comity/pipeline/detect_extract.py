@@ -33,9 +33,10 @@ from comity.pattern.occurrence import microseconds
 from comity.pattern.rows import CANDIDATES
 from comity.pipeline.detect_buckets import HasPatterns, bucket_of, salts_of
 from comity.pipeline.doubts import reading
+from comity.pipeline.line_numbers import LineNumbers, NumberOf
 from comity.pipeline.read import Inputs
 from comity.pipeline.worker import batched
-from comity.pipeline.wrap import cut_lines, decode_line, read_lines, rejected_fields
+from comity.pipeline.wrap import cut_lines, cut_rows, decode_line, placed, read_lines, rejected_fields
 
 REFUSED, LATE, COUNTED, DOUBTFUL = -1, -2, -3, -4
 """The buckets of records that were rejected, of events that came too late, of rows that count, and of records that have
@@ -168,18 +169,21 @@ class _Extractor:
 
     def of_lines(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of lines that `cut_lines` gave."""
-        return self._rows(self._decoded(batch) for batch in batches)
+        numbers = LineNumbers()
+        return self._rows(self._decoded(batch, numbers.of(batch)) for batch in batches)
 
     def of_files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of whole files."""
         pairs = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
-        records = (one for some in pairs for path, reason in some for one in _records_of(path, reason))
+        window = self.how.window
+        records = (one for some in pairs for path, reason in some for one in _records_of(path, reason, window))
         return self._rows(batched(records, _RECORDS_AT_ONCE))
 
-    def _decoded(self, batch: pa.RecordBatch) -> Iterator[Event | Rejected]:
-        for line, size, file in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+    def _decoded(self, batch: pa.RecordBatch, number_of: NumberOf) -> Iterator[Event | Rejected]:
+        for at, (line, size, file) in enumerate(cut_rows(batch)):
             if line and not line.isspace():
-                yield decode_line(line, size, file, None, self.bounds, require_time=True)
+                found = decode_line(line, size, file, None, self.bounds, require_time=True, window=self.how.window)
+                yield placed(found, number_of(at)) if isinstance(found, Rejected) else found
 
     def _rows(self, groups: Iterable[Iterable[Event | Rejected]]) -> Iterator[pa.RecordBatch]:
         with limited(**asdict(self.bounds)):
@@ -192,12 +196,12 @@ class _Extractor:
                 yield from group.batches()
 
 
-def _records_of(path: str, reason: str | None) -> Iterator[Event | Rejected]:
+def _records_of(path: str, reason: str | None, window: Window | None) -> Iterator[Event | Rejected]:
     with reading(path):
         if reason is not None:
             yield unreadable(path, reason)
         else:
-            yield from read_events(path, require_time=True)
+            yield from read_events(path, require_time=True, window=window)
 
 
 class _Group:
@@ -208,9 +212,8 @@ class _Group:
         self.counted = 0
         self.apart: list[dict[str, Any]] = []
 
-    def take(self, record: Event | Rejected) -> None:
+    def take(self, checked: Event | Rejected) -> None:
         """A record of whatever kind."""
-        checked = self.how.window.check(record) if self.how.window else record
         if isinstance(checked, Rejected):
             self.apart.append({"bucket": REFUSED, "line": rejected_text(checked)})
             return

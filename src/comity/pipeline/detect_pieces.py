@@ -43,7 +43,9 @@ from comity.pipeline.detect_extract import (
     rejected_text,
 )
 from comity.pipeline.doubts import reading
+from comity.pipeline.line_numbers import newlines
 from comity.pipeline.read import Inputs
+from comity.pipeline.wrap import placed
 
 _PIECE_BYTES = 32_000_000
 """Of a file of lines that one task reads at a time."""
@@ -183,7 +185,7 @@ class _PieceReader:
         scanner = LineScanner(self.types, require_time=True, earliest_us=earliest, latest_us=latest, simple_names=False)
         candidates = LineCandidates(self.bank, self.types, scanner, self.singly)
         array = pa.array(lines, pa.binary())
-        self.tables.append(candidates.take(array, lambda at: self._take(self._decoded(lines[at]))))
+        self.tables.append(candidates.take(array, lambda at: self._take(self._decoded(lines[at], at))))
         self.events += candidates.events
 
     def _range(self) -> tuple[int, int]:
@@ -195,34 +197,42 @@ class _PieceReader:
         matchers = {one.qualified_name: OperandMatcher(self.bank, one) for one in self.types}
         reader = RowReader(self.types, *self._range(), lambda one: matchers[one.qualified_name].asks)
         with parquet.ParquetFile(self.piece.file) as file:
+            first = 0
             for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=range(self.piece.begin, self.piece.end)):
                 if self.bank.needs_lines:  # which rows do not have
-                    self._decode_rows(batch)
+                    self._decode_rows(batch, range(first, first + batch.num_rows))
                 else:
-                    self._take_rows(batch, reader.read(batch), matchers)
+                    self._take_rows(batch, reader.read(batch), matchers, first)
+                first += batch.num_rows
 
-    def _take_rows(self, batch: pa.RecordBatch, rows: Rows, matchers: Mapping[str, OperandMatcher]) -> None:
+    def _take_rows(self, batch: pa.RecordBatch, rows: Rows, matchers: Mapping[str, OperandMatcher], first: int) -> None:
         self.events += rows.count
         for time in rows.times:
             self.singly.see_time(time)
         self.tables += [matchers[type.qualified_name].candidates(events) for type, events in rows.events]
         if len(rows.doubtful):
-            self._decode_rows(batch.take(pa.array(rows.doubtful)))
+            places = [first + int(at) for at in rows.doubtful]
+            self._decode_rows(batch.take(pa.array(rows.doubtful)), places)
 
-    def _decode_rows(self, batch: pa.RecordBatch) -> None:
-        for line in batch_lines(batch, 1, self.piece.file):
-            self._take(line if isinstance(line, Rejected) else self._decoded(line))
+    def _decode_rows(self, batch: pa.RecordBatch, places: Sequence[int]) -> None:
+        for at, line in zip(places, batch_lines(batch, 1, self.piece.file), strict=True):
+            if isinstance(line, Rejected):
+                self._take(placed(line, _number_in_file(self.piece, at)))
+            else:
+                self._take(self._decoded(line, at))
 
     def _records(self) -> None:
-        for record in read_events(self.piece.file, self._type, require_time=True):
-            self._take(self.work.window.check(record))
+        for record in read_events(self.piece.file, self._type, require_time=True, window=self.work.window):
+            self._take(record)
 
     def _nothing(self) -> None:
         self._reject(unreadable(self.piece.file, self.piece.reason))
 
-    def _decoded(self, line: bytes) -> Event | Rejected:
-        found = decode(line, self._type, require_time=True, source_file=self.piece.file)
-        return self.work.window.check(found)
+    def _decoded(self, line: bytes, at: int) -> Event | Rejected:
+        """The event in the line or row with a number from 0 in this piece, or why it is none."""
+        file, window = self.piece.file, self.work.window
+        found = decode(line, self._type, require_time=True, source_file=file, window=window)
+        return placed(found, _number_in_file(self.piece, at)) if isinstance(found, Rejected) else found
 
     def _type(self, name: str) -> EventType | None:
         return (self.work.shared.value.types or {}).get(name)
@@ -273,6 +283,19 @@ def _lines_only(lines: Sequence[str]) -> pa.Table:
     count = len(lines)
     columns = [pa.array(lines) if one.name == "line" else pa.nulls(count, one.type) for one in CANDIDATES]
     return pa.table(columns, schema=CANDIDATES)
+
+
+def _number_in_file(piece: Piece, at: int) -> int:
+    """The number from 1 of a line or row that has a number from 0 in its piece."""
+    if piece.form == "rows":
+        footer = parquet.read_metadata(piece.file)
+        return at + 1 + sum(int(footer.row_group(group).num_rows) for group in range(piece.begin))
+    if not piece.begin:
+        return at + 1
+    with open(piece.file, "rb") as stream:
+        stream.seek(piece.begin - 1)
+        is_cut = stream.read(1) != b"\n"  # then the first line that begins in the piece comes after the one it cuts
+    return newlines(piece.file, piece.begin) + is_cut + at + 1
 
 
 def _lines_between(piece: Piece) -> list[bytes]:

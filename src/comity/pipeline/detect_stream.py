@@ -6,6 +6,7 @@ number: reports in `reports`, records that are no events in `rejected`, events t
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections import Counter
@@ -18,10 +19,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.folder import REJECTED
-from comity.connect.notification import first_code
 from comity.connect.staged import staged_results
 from comity.errors import ComityError
 from comity.event.formats import is_file_fault
+from comity.event.reasons import Reasons
 from comity.event.taxonomy import Taxonomy
 from comity.event.window import Window
 from comity.pattern.bound import BoundPattern
@@ -180,7 +181,7 @@ class DetectStream:
     def _publish(self, number: int, seen: Extracted, staged: Path, found: Iterator[Found]) -> Summary:
         """Publish what the batch reports, in the place of an earlier attempt: no other batch reports the same."""
         delivered: Counter[str] = Counter()
-        codes: Counter[str] = Counter()
+        reasons = Reasons()
         folders = (REPORTS_FOLDER, REJECTED, LATE_FOLDER)
         told = self._batches.told(number)
         with staged_results(self.out, folders, batch=number) as results:
@@ -188,9 +189,7 @@ class DetectStream:
                 delivered[report.profile] += 1
                 results.put(REPORTS_FOLDER, report.as_json())
             for line in map(str.encode, staged_lines(str(staged), REFUSED)):
-                code = first_code(line)
-                codes[code] += 1
-                if is_file_fault(code):
+                if is_file_fault(reasons.take(json.loads(line))):
                     self.quarantine.take(number, line)
                 results.put(REJECTED, line)
             late = late_lines(staged)
@@ -201,5 +200,6 @@ class DetectStream:
             seen.rejected,
             dict(delivered),
             len(late),
-            rejected_by_code=dict(codes),
+            rejected_by_code=dict(reasons.counts),
+            rejected_examples=reasons.examples,
         )

@@ -27,11 +27,14 @@ from comity.limits import Limits, limited, limits
 from comity.match.match import BoundProfile, Matcher
 from comity.pipeline.columns import OpenColumns, TypedColumns, compile_filter
 from comity.pipeline.failure import spark_failures
+from comity.pipeline.line_numbers import LineNumbers, NumberOf
 from comity.pipeline.operands import quoted
 from comity.pipeline.wrap import (
     REJECTED_TYPE,
     cut_lines,
+    cut_rows,
     decode_line,
+    placed,
     read_lines,
     rejected_fields,
     wrap_open,
@@ -145,17 +148,19 @@ class _Worker:
 
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         matcher, schema = Matcher.of(self.profiles), to_arrow_schema(_ROW, timezone="UTC")
+        numbers = LineNumbers()
         with limited(**asdict(self.bounds)):
             for batch in batches:
-                yield pa.RecordBatch.from_pylist(list(self.rows(batch, matcher)), schema=schema)
+                rows = list(self.rows(batch, matcher, numbers.of(batch)))
+                yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
-    def rows(self, batch: pa.RecordBatch, matcher: Matcher) -> Iterator[dict[str, Any]]:
-        for line, size, file in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+    def rows(self, batch: pa.RecordBatch, matcher: Matcher, number_of: NumberOf) -> Iterator[dict[str, Any]]:
+        for at, (line, size, file) in enumerate(cut_rows(batch)):
             if not line.strip():
                 continue
             found = decode_line(line, size, file, self.taxonomy, self.bounds)
             if isinstance(found, Rejected):
-                yield {"rejected": rejected_fields(found)}
+                yield {"rejected": rejected_fields(placed(found, number_of(at)))}
             else:
                 yield {"id": found.id, "names": matcher.match(found)}
 

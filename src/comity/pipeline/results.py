@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from comity.connect.folder import REJECTED, Results
+from comity.event.reasons import Reasons
 from comity.pipeline.deliver import IDENTITY
 
 _OPEN_WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
@@ -62,11 +64,17 @@ def count_profiles(folder: Path, results: Results, spark: SparkSession) -> dict[
     return {row["profile"]: row["count"] for row in rows}
 
 
-def count_codes(folder: Path, spark: SparkSession) -> dict[str, int]:
-    """How many records a staged folder holds that were rejected, by the code of their first fault."""
+def read_reasons(folder: Path, spark: SparkSession) -> Reasons:
+    """Why the records were rejected that a staged folder holds."""
     lines = spark.read.text(str(folder / f"to={REJECTED}"))
-    rows = lines.groupBy(F.get_json_object("value", "$.faults[0].code").alias("code")).count().collect()
-    return {row["code"]: row["count"] for row in rows}
+    code = F.get_json_object("value", "$.faults[0].code").alias("code")
+    rows = lines.groupBy(code).agg(F.count("*").alias("count"), F.min("value").alias("example")).collect()
+    found = Reasons()
+    for row in rows:
+        found.add(
+            {row["code"]: row["count"]}, {row["code"]: {"file": None, "line": None, **json.loads(row["example"])}}
+        )
+    return found
 
 
 def _told(folder: Path, results: Results, spark: SparkSession) -> DataFrame:

@@ -34,7 +34,7 @@ from comity.pipeline.deliver import FOUND_TYPE, hits_schema
 from comity.pipeline.facts import NO_FACTS, Facts
 from comity.pipeline.operands import MAX_FLOAT, quoted
 from comity.pipeline.parts import Parts, is_present, whole
-from comity.pipeline.worker import RowWorker, Work
+from comity.pipeline.worker import PLACE, RowWorker, Work
 from comity.pipeline.wrap import cast, spark_type
 from comity.plan.ways import Test
 
@@ -194,7 +194,10 @@ class RowTable:
     def doubtful_hits(self, shared: Broadcast[Work]) -> DataFrame:
         """The hits among the rows that are not vouched for, decoded as the in-process reader does."""
         worker = RowWorker(shared, self.window, limits(), domains=self.domains)
-        return self.rows.filter(~self.vouched).mapInArrow(worker.batches, hits_schema(self.work.types))
+        read = self.rows.metadataColumn("_metadata")
+        place = (read.getField("file_path"), read.getField("row_index") + 1)
+        rows = self.rows.select("*", *(column.alias(name) for name, column in zip(PLACE, place, strict=True)))
+        return rows.filter(~self.vouched).mapInArrow(worker.batches, hits_schema(self.work.types))
 
     def _types(self) -> list[EventType]:
         """The types that rows can have."""

@@ -20,6 +20,7 @@ from comity.connect.claim import locked_folder
 from comity.connect.folder import REJECTED, STAGING, Results, publish
 from comity.connect.staged import StagedResults
 from comity.event.owners import ANYBODY, Domains, Owners
+from comity.event.reasons import Reasons
 from comity.event.window import Window
 from comity.limits import limits
 from comity.pipeline.deliver import IDENTITY, Outcome, complete, deliver, observe_hits, outcome_of_hit
@@ -29,7 +30,7 @@ from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.facts import Facts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.read import Inputs
-from comity.pipeline.results import count_codes, count_profiles, told_in, write_results
+from comity.pipeline.results import count_profiles, read_reasons, told_in, write_results
 from comity.pipeline.rows import RowTable
 from comity.pipeline.worker import Work, hits_in_files, hits_in_lines
 from comity.pipeline.wrap import NO_GLOBS, read_lines
@@ -201,7 +202,8 @@ class PreparedPlan:
                 summary = add(summary, added)
         if self._has_many_profiles:
             summary = replace(summary, delivered=self._counted(staging, results))
-        return replace(summary, rejected_by_code=count_codes(staging, self.spark) if summary.rejected else {})
+        reasons = read_reasons(staging, self.spark) if summary.rejected else Reasons()
+        return replace(summary, rejected_by_code=dict(reasons.counts), rejected_examples=reasons.examples)
 
     @property
     def _has_many_profiles(self) -> bool:

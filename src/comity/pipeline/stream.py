@@ -8,6 +8,7 @@ that doing it again replaces it), and notes what was delivered.
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections import Counter
@@ -25,13 +26,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.delivered import Delivered
 from comity.connect.folder import REJECTED, Results
-from comity.connect.notification import first_code, identity_of
+from comity.connect.notification import identity_of
 from comity.connect.port import Message
 from comity.connect.published import published_batches, read_messages
 from comity.connect.staged import staged_results
 from comity.errors import ComityError
 from comity.event.formats import is_file_fault
 from comity.event.owners import ANYBODY, Owners
+from comity.event.reasons import Reasons
 from comity.event.times import format_timestamp, parse_timestamp
 from comity.event.window import Window
 from comity.federation.model import Federation
@@ -248,16 +250,14 @@ class StreamRun:
         new = (one for one in prepared.patterns.found(reports) if one.id not in told)
         reported = ((to, line) for to, _, line in prepared.patterns.notifications(new))
         delivered: Counter[str] = Counter()
-        codes: Counter[str] = Counter()
+        reasons = Reasons()
         with self.delivered.batch(number):
             with staged_results(self.out, names, self.results, number) as staged:
                 for line in late_lines(candidates_beside(staging)):
                     staged.put(LATE_FOLDER, line)
                 for to, line in chain(_staged_lines(staging), reported):
                     if to == REJECTED:
-                        code = first_code(line)
-                        codes[code] += 1
-                        if is_file_fault(code):
+                        if is_file_fault(reasons.take(json.loads(line))):
                             self.quarantine.take(number, line)
                     elif (profile := self._new_profile(line, number)) is not None:
                         delivered[profile] += 1
@@ -266,7 +266,13 @@ class StreamRun:
                     staged.put(to, line)
             oldest = Window.around(self.clock()).earliest
             self.delivered.forget_before(oldest.date().isoformat())
-        return replace(summary, rejected=codes.total(), delivered=dict(delivered), rejected_by_code=dict(codes))
+        return replace(
+            summary,
+            rejected=reasons.total,
+            delivered=dict(delivered),
+            rejected_by_code=dict(reasons.counts),
+            rejected_examples=reasons.examples,
+        )
 
     def _new_profile(self, line: bytes, number: int) -> str | None:
         """The profile of a notification that was not delivered yet."""

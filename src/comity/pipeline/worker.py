@@ -35,7 +35,8 @@ from comity.limits import Limits, limited, limits
 from comity.match.typed import TypedMatcher
 from comity.pipeline.deliver import hits_schema
 from comity.pipeline.doubts import reading
-from comity.pipeline.wrap import cut_lines, decode_line, plain_path, rejected_fields, struct_converter
+from comity.pipeline.line_numbers import LineNumbers, NumberOf, plain_path
+from comity.pipeline.wrap import cut_lines, decode_line, placed, rejected_fields, struct_converter
 from comity.plan.stages import Plan
 from comity.plan.ways import Ways, ways_of
 
@@ -156,9 +157,8 @@ class Worker(ABC):
         every = self.work.named.get
         return every if domains is None else OwnTypes(every, domains)
 
-    def take_record(self, found: Event | Rejected, rows: _Rows) -> None:
+    def take_record(self, checked: Event | Rejected, rows: _Rows) -> None:
         """Adds the row of a record, if it is worth one."""
-        checked = self.window.check(found)
         if isinstance(checked, Rejected):
             rows.reject(checked)
             return
@@ -172,9 +172,13 @@ class Worker(ABC):
             rows.add(checked, [(tests[hit].profile, tests[hit].way) for hit in hits])
 
 
+PLACE = ("comity file", "comity row")
+"""Columns that no file has: where a row stands."""
+
+
 @dataclass(slots=True)
 class RowWorker(Worker):
-    """Takes rows as the in-process reader of Parquet does."""
+    """Takes rows as the in-process reader of Parquet does; the columns `PLACE` say where they stand."""
 
     domains: Domains | None = None
     """Whose events they may be; None for all domains."""
@@ -182,10 +186,15 @@ class RowWorker(Worker):
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         rows = _Rows(self.work.types, schema)
         types = self.types(self.domains)
-        for line in batch_lines(batch, 1, ""):
-            found = line if isinstance(line, Rejected) else decode(line, types, require_time=True)
+        files, numbers = (batch.column(name).to_pylist() for name in PLACE)
+        lines = batch_lines(batch.drop_columns(list(PLACE)), 1, "")
+        for line, file, number in zip(lines, files, numbers, strict=True):
+            if isinstance(line, Rejected):
+                found: Event | Rejected = line
+            else:
+                found = decode(line, types, require_time=True, window=self.window)
             if isinstance(found, Rejected):
-                found = replace(found, line_number=None, source_file=None)
+                found = replace(found, line_number=number, source_file=file)
             self.take_record(found, rows)
         rows.count(batch.num_rows)
         yield rows.batch()
@@ -198,9 +207,17 @@ class LineWorker(Worker):
     scanned: int = SCANNED
     _scanners: dict[Domains | None, LineScanner] = field(default_factory=dict, init=False)
 
+    _numbers: LineNumbers = field(default_factory=LineNumbers, init=False)
+
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        places = pa.array(np.arange(batch.num_rows))
+        lines = pa.RecordBatch.from_arrays([*batch.columns[:3], places], names=_LINE_COLUMNS)
+        yield from self.take_lines(lines, schema, self._numbers.of(batch))
+
+    def take_lines(self, batch: pa.RecordBatch, schema: pa.Schema, number_of: NumberOf) -> Iterator[pa.RecordBatch]:
+        """The hits among lines with their sizes, their files and their places, which stand for numbers."""
         for domains, part in self._by_owner(batch):
-            yield from self._batch_of(domains, part, schema)
+            yield from self._batch_of(domains, part, schema, number_of)
 
     def _by_owner(self, batch: pa.RecordBatch) -> Iterator[tuple[Domains | None, pa.RecordBatch]]:
         """The lines of one domain at a time; a batch may have those of several files."""
@@ -213,7 +230,9 @@ class LineWorker(Worker):
             numbers = pa.array([number for number, one in enumerate(owners) if one == domains], files.indices.type)
             yield domains, batch if len(set(owners)) == 1 else batch.filter(pc.is_in(files.indices, numbers))
 
-    def _batch_of(self, domains: Domains | None, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _batch_of(
+        self, domains: Domains | None, batch: pa.RecordBatch, schema: pa.Schema, number_of: NumberOf
+    ) -> Iterator[pa.RecordBatch]:
         rows = _Rows(self.work.types, schema)
         counted = 0
         if self._can_scan(batch):
@@ -227,10 +246,11 @@ class LineWorker(Worker):
                     yield hits
             batch = batch.take(pa.array(scanned.doubtful))
         types = self.types(domains)
-        for line, size, file in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for line, size, file, at in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if line and not line.isspace():
                 counted += 1
-                self.take_record(decode_line(line, size, file, types, self.bounds, require_time=True), rows)
+                found = decode_line(line, size, file, types, self.bounds, require_time=True, window=self.window)
+                self.take_record(placed(found, number_of(at)) if isinstance(found, Rejected) else found, rows)
         rows.count(counted)
         yield rows.batch()
 
@@ -286,7 +306,7 @@ class FileWorker(LineWorker):
                     yield from self._lines(path, schema)
                 else:
                     types = self.types(self.owners.domains(path))
-                    yield from self._records(read_events(path, types, require_time=True), schema)
+                    yield from self._records(read_events(path, types, require_time=True, window=self.window), schema)
 
     def _records(self, records: Iterable[Event | Rejected], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for some in batched(records, _LINES_AT_ONCE):
@@ -297,19 +317,22 @@ class FileWorker(LineWorker):
             yield rows.batch()
 
     def _lines(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for some in batched((line for _, line in read_json_lines(Path(path))), _LINES_AT_ONCE):
+        for some in batched(read_json_lines(Path(path)), _LINES_AT_ONCE):
             rows = _Rows(self.work.types, schema)
-            refused = [one for one in some if isinstance(one, Rejected)]
+            refused = [one for _, one in some if isinstance(one, Rejected)]
             for one in refused:
                 rows.reject(one)
             rows.count(len(refused))
             yield rows.batch()
-            lines = pa.array([one for one in some if isinstance(one, bytes)], pa.binary())
+            lines = pa.array([one for _, one in some if isinstance(one, bytes)], pa.binary())
+            numbers = pa.array([number for number, one in some if isinstance(one, bytes)], pa.int64())
             file = pa.array([path] * len(lines), pa.string())
-            columns = {"line": lines, "size": pc.binary_length(lines), "file": file}
-            yield from super().batch(pa.RecordBatch.from_pydict(columns), schema)
+            columns = [lines, pc.binary_length(lines), file, numbers]
+            batch = pa.RecordBatch.from_arrays(columns, names=_LINE_COLUMNS)
+            yield from self.take_lines(batch, schema, lambda number: number)
 
 
+_LINE_COLUMNS = ["line", "size", "file", "at"]
 _T = TypeVar("_T")
 
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 import pyarrow as pa
@@ -24,7 +23,9 @@ from comity.event.kinds import Kind, Value, to_microseconds
 from comity.event.taxonomy import Taxonomy
 from comity.event.times import parse_duration, parse_timestamp
 from comity.event.types import ENVELOPE, AttributeType, EventType
+from comity.event.window import Window
 from comity.limits import Limits, limited, limits
+from comity.pipeline.line_numbers import BEGIN, FILE, LineNumbers, NumberOf, plain_path
 from comity.pipeline.operands import open_column_name
 
 POINT_TYPE = T.StructType([T.StructField("x", T.DoubleType()), T.StructField("y", T.DoubleType())])
@@ -92,10 +93,13 @@ NO_GLOBS = ("__globPaths__", "false")
 
 
 def read_lines(spark: SparkSession, paths: str | Sequence[str]) -> DataFrame:
-    """The lines of text files, compressed or not, as columns `value` and `file`. Lines may hold any bytes."""
+    """The lines of text files, compressed or not, as columns `value`, `file` and `begin`, which is where in the file
+    Spark began to read. Lines may hold any bytes.
+    """
     reader = spark.read.option(*NO_GLOBS)
     text = reader.text(paths if isinstance(paths, str) else list(paths), lineSep="\n")
-    return text.select("value", F.col("_metadata.file_path").alias("file"))
+    place = {FILE: "_metadata.file_path", BEGIN: "_metadata.file_block_start"}
+    return text.select("value", *(F.col(path).alias(name) for name, path in place.items()))
 
 
 def wrap_typed(lines: DataFrame, types: Sequence[EventType], *, require_time: bool = False) -> DataFrame:
@@ -190,12 +194,15 @@ def _wrapped(
 
 
 def cut_lines(lines: DataFrame, bounds: Limits) -> DataFrame:
-    """What crosses: the bytes of each line, only the first ones of a line that is too long, its size and its file."""
+    """What crosses: the bytes of each line, only the first ones of a line that is too long, its size and its place."""
     line, size = F.col("value").cast("binary"), F.octet_length("value")
     kept = F.substring(line, 1, 4 * bounds.max_rejected_chars)
     bounded = F.when(size > bounds.max_record_bytes, kept).otherwise(line)
-    file = F.col("file") if "file" in lines.columns else F.lit(None).cast("string")
-    return lines.select(bounded.alias("line"), size.alias("size"), file.alias("file"))
+    place = {FILE: "string", BEGIN: "long"}
+    known = [
+        F.col(name) if name in lines.columns else F.lit(None).cast(kind).alias(name) for name, kind in place.items()
+    ]
+    return lines.select(bounded.alias("line"), size.alias("size"), *known)
 
 
 class _Wrapper:
@@ -215,20 +222,21 @@ class _Wrapper:
 
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = to_arrow_schema(self.schema, timezone="UTC")
+        numbers = LineNumbers()
         with limited(**asdict(self.bounds)):
             for batch in batches:
-                yield self.batch(batch, schema)
+                yield self.batch(batch, schema, numbers.of(batch))
 
-    def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    def batch(self, batch: pa.RecordBatch, schema: pa.Schema, number_of: NumberOf) -> pa.RecordBatch:
         columns: list[list[Any]] = [[] for _ in schema]
         envelope, payload, refused = columns[: len(ENVELOPE)], columns[len(ENVELOPE) : -1], columns[-1]
-        for line, size, file in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for at, (line, size, file) in enumerate(cut_rows(batch)):
             if line.isspace() or not line:
                 continue
             found = decode_line(line, size, file, self.types, self.bounds, self.require_time)
             if isinstance(found, Rejected):
                 _fill(envelope + payload)
-                refused.append(rejected_fields(found))
+                refused.append(rejected_fields(placed(found, number_of(at))))
             else:
                 for name, column in zip(ENVELOPE, envelope, strict=True):
                     column.append(getattr(found, name))
@@ -245,23 +253,27 @@ def decode_line(
     types: TypeLookup | Taxonomy | None,
     bounds: Limits,
     require_time: bool = False,
+    window: Window | None = None,
 ) -> Event | Rejected:
     """The event in a line that was cut by `cut_lines`, or why it is none."""
     if size > bounds.max_record_bytes:
         return rejected(line, [too_long(f"{size} bytes")], None, file)
-    return decode(line.removesuffix(b"\r"), types, require_time=require_time, source_file=file)
+    return decode(line.removesuffix(b"\r"), types, require_time=require_time, source_file=file, window=window)
+
+
+def cut_rows(batch: pa.RecordBatch) -> Iterator[tuple[bytes, int, str | None]]:
+    """The lines that `cut_lines` gave, with their sizes and files."""
+    return zip(*(column.to_pylist() for column in batch.columns[:3]), strict=True)
+
+
+def placed(record: Rejected, number: int | None) -> Rejected:
+    """The rejected record with the number of its line."""
+    return replace(record, line_number=number)
 
 
 def _fill(columns: list[list[Any]]) -> None:
     for column in columns:
         column.append(None)
-
-
-def plain_path(address: str | None) -> str | None:
-    """A file of this machine by its path, as the engine names it; Spark knows it by its address."""
-    if address is None or not address.startswith("file:"):
-        return address
-    return unquote(urlsplit(address).path)
 
 
 def rejected_fields(record: Rejected) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from comity.errors import Misuse
+from comity.event.reasons import Reasons
 from comity.event.times import format_timestamp, parse_duration, parse_timestamp
 from comity.plan.explain import explain
 from comity.plan.period import Period, route_during
@@ -133,7 +134,7 @@ class Tally:
             self.buckets = _joined(self.buckets, factor)
             self._step += 1
 
-    def report(self, *, records: int, rejected: int, period: Period, columns: int = 60) -> Report:
+    def report(self, *, records: int, reasons: Reasons, period: Period, columns: int = 60) -> Report:
         """What was counted; buckets of a length that was left open become so long that they fit into columns."""
         if self.bucket_s is None:
             while self._step + 1 < len(_STEPS_S) and _span(self.buckets) > columns:
@@ -147,7 +148,7 @@ class Tally:
         return Report(
             self.profile,
             records,
-            rejected,
+            reasons,
             self.sent,
             self.first,
             self.last,
@@ -189,7 +190,8 @@ class Report:
 
     profile: str
     records: int
-    rejected: int
+    reasons: Reasons
+    """Why records were rejected."""
     sent: int
     first: datetime | None
     last: datetime | None
@@ -199,6 +201,10 @@ class Report:
     """By their beginning; those with nothing in them are left out."""
     examples: list[dict[str, Any]]
     period: Period
+
+    @property
+    def rejected(self) -> int:
+        return self.reasons.total
 
     @property
     def share(self) -> float:
@@ -227,6 +233,7 @@ class Report:
             "to": _shown(self.period.until),
             "records": self.records,
             "rejected": self.rejected,
+            "reasons": self.reasons.as_list(),
             "sent": self.sent,
             "share": self.share,
             "first": _shown(self.first),

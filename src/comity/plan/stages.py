@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from comity.contract.mapping import Mapping
+from comity.event.reasons import Reasons, RejectedRecord
 from comity.event.types import EventType
 from comity.expression.tree import Expression, disjunction
 from comity.federation.model import OPERAND
@@ -141,9 +142,23 @@ class Summary:
     matched: int = 0
     """Events that some profile wanted."""
     rejected_by_code: dict[str, int] = field(default_factory=dict)
+    rejected_examples: dict[str, RejectedRecord] = field(default_factory=dict)
+    """By code one of the records that were rejected."""
     dead: dict[str, int] = field(default_factory=dict)
     """Notifications that a sink did not take, by sink."""
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each stage took."""
     lag_s: float | None = None
     """Of a batch of a stream: how old its oldest file was when the batch was done."""
+
+    @property
+    def reasons(self) -> Reasons:
+        """Why records were rejected."""
+        found = Reasons()
+        found.add(self.rejected_by_code, self.rejected_examples)
+        return found
+
+    @property
+    def is_all_rejected(self) -> bool:
+        """Whether there were records, and every one was rejected, by its type or by a contract."""
+        return 0 < self.records <= self.rejected and not self.matched

@@ -22,6 +22,8 @@ class Way:
     observe: Mapping | None
     subscriber: str | None
     """None when the way ends at mediation, which leaves something mandatory missing."""
+    contract: str | None = None
+    """The contract, or contracts, that it goes through."""
 
     @property
     def target(self) -> EventType:
@@ -69,13 +71,13 @@ def ways_of(plan: Plan) -> Ways:
             if (route.source.qualified_name, id(failure.mediate)) not in failing:
                 failing.add((route.source.qualified_name, id(failure.mediate)))
                 own.append(Test(None, len(ways), failure.condition))
-                ways.append(Way(route.source, failure.mediate, None, None))
+                ways.append(Way(route.source, failure.mediate, None, None, failure.mediate.target.namespace))
         numbers: dict[tuple[str, int], int] = {}  # mappings are shared, and comparing them is dear
         for delivery in route.deliveries:
             if delivery.wanted == FALSE:
                 continue
             number = numbers.setdefault((delivery.subscriber, id(delivery.observe)), len(ways))
             if number == len(ways):
-                ways.append(Way(route.source, route.mediate, delivery.observe, delivery.subscriber))
+                ways.append(Way(route.source, route.mediate, delivery.observe, delivery.subscriber, route.contract))
             own.append(Test(delivery.profile, number, delivery.wanted))
     return Ways(tuple(ways), {name: tuple(found) for name, found in tests.items()})

@@ -60,7 +60,7 @@ def _rejected(record: dict[str, Any]) -> dict[str, Any]:
     raw = record["raw"]
     with suppress(ValueError, RecursionError):
         raw = json.loads(raw)
-    return {"raw": raw, "faults": [_fault(fault) for fault in record["faults"]]}
+    return {"raw": raw, "contract": record.get("contract"), "faults": [_fault(fault) for fault in record["faults"]]}
 
 
 def _fault(fault: dict[str, Any]) -> dict[str, Any]:

@@ -41,16 +41,28 @@ def run_every_way(plan: Plan, events: Iterable[Event | Rejected]) -> Iterator[No
 def _outcomes(route: Route, event: Event) -> Iterator[Notification | Rejected]:
     met = route.mediate.apply(event) if route.mediate else event
     if isinstance(met, list):
-        yield _rejected(event, met)
+        yield _rejected(event, met, _refusing(route, event))
         return
     for delivery in route.deliveries:
         if holds(delivery.condition, met):
             seen = delivery.observe.apply(met) if delivery.observe else met
             if isinstance(seen, list):
-                yield _rejected(event, seen)
+                yield _rejected(event, seen, route.contract)
             else:
                 yield Notification(delivery.subscriber, delivery.profile, seen)
 
 
-def _rejected(event: Event, faults: list[Fault]) -> Rejected:
-    return Rejected(None, None, encode(event).decode(), tuple(faults))
+def _refusing(route: Route, event: Event) -> str | None:
+    """The contract of the first step that refuses the event."""
+    assert route.mediate is not None, "only a mapping refuses"
+    found: Event | list[Fault] = event
+    for step in route.mediate.steps:
+        if isinstance(found, Event):
+            found = step.apply(found)
+        if isinstance(found, list):
+            return step.target.namespace
+    return None
+
+
+def _rejected(event: Event, faults: list[Fault], contract: str | None) -> Rejected:
+    return Rejected(None, None, encode(event).decode(), tuple(faults), contract)
