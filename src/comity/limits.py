@@ -77,6 +77,8 @@ class Limits:
     """Days that an event of a stream may be old when it is read; an older one is rejected. So long is remembered."""
     max_history_days: int = 4_000_000
     """Days that a stored event may be old when it is read; an older one is rejected. By default no year is too far."""
+    max_checked_notes_bytes: int = 1_073_741_824
+    """Bytes of `.delivered.db` up to which all of it is checked when a stream starts; `comity doctor` checks any."""
     max_future_s: int = 86_400
     """Seconds that an event's time may be ahead of the clock; beyond, it is rejected."""
     late_after_s: int = 3_600

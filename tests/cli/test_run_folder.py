@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from comity.connect.claim import locked_folder, shared_for_replay
+from comity.connect.delivered import Delivered
 
 CITY = Path(__file__).parents[2] / "examples" / "two_houses"
 RUN = ("run", CITY, "--events", CITY / "events", "--engine", "local")
@@ -77,3 +78,36 @@ def test_a_folder_from_which_dead_letters_are_replayed_is_not_overwritten(comity
         refused = comity(*RUN, "--out", out, "--overwrite")
     assert (refused.code, "comity replay is working" in refused.err) == (2, True)
     assert json.loads((out / ".run.json").read_text())["federation"] == str(CITY)
+
+
+def stream_left(out):
+    """What a stream leaves that has delivered something."""
+    out.mkdir()
+    delivered = Delivered(out)
+    with delivered.batch(0):
+        for number in range(3_000):
+            delivered.is_new(str(number), "2026-01-02", 0)
+    delivered.close()
+    (out / ".checkpoint").mkdir()
+    return out / ".delivered.db"
+
+
+def test_a_stream_whose_notes_are_malformed_says_which_and_what_to_do(comity, tmp_path):
+    path = stream_left(tmp_path / "out")
+    content = bytearray(path.read_bytes())
+    content[4_096:40_960] = b"\xff" * 36_864
+    path.write_bytes(content)
+    told = comity("run", CITY, "--events", CITY / "events", "--out", "out", "--stream", "--until-empty")
+    assert told.code == 1
+    assert str(path) in told.err.replace("\n", "")
+    assert "put back a copy" in told.err
+    told = comity("doctor", "--out", tmp_path / "out")
+    assert told.code == 1
+    assert "✗ remembered notifications" in told.out
+
+
+def test_doctor_tells_how_much_is_remembered(comity, tmp_path):
+    stream_left(tmp_path / "out")
+    told = comity("doctor", "--out", tmp_path / "out").out
+    assert "✓ remembered notifications: 3,000, the oldest of 2026-01-02" in told
+    assert "7,300 days (max_age_days)" in told.replace("\n", " ")

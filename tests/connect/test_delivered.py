@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from comity.connect.delivered import EARLIER, FILE, Delivered
+from comity.connect.delivered import EARLIER, FILE, Delivered, look_at_delivered
 from comity.errors import Permanent
+from comity.limits import limited
 
 DAY = "2026-01-01"
 
@@ -117,3 +118,59 @@ def test_a_second_stream_on_the_folder_is_refused(tmp_path: Path) -> None:
         pass
     assert error.value.hint == "is another stream running on this folder?"
     assert isinstance(error.value.__cause__, sqlite3.Error)
+
+
+def damaged(folder: Path) -> Path:
+    """A database whose pages do not fit together, though it begins well."""
+    delivered = Delivered(folder)
+    new_in(delivered, 0, *map(str, range(3_000)))
+    delivered.close()
+    path = folder / FILE
+    content = bytearray(path.read_bytes())
+    content[8_192:40_960] = b"\xff" * 32_768
+    path.write_bytes(content)
+    return path
+
+
+def test_a_damaged_file_is_told_when_it_is_opened_with_what_to_do(tmp_path: Path) -> None:
+    path = damaged(tmp_path)
+    for open_it in (lambda: Delivered(tmp_path), lambda: look_at_delivered(tmp_path)):
+        with pytest.raises(Permanent) as error:
+            open_it()
+        assert error.value.code == "delivered-notes"
+        assert str(error.value.place) == str(path)
+        assert "put back a copy" in (error.value.hint or "")
+
+
+def test_a_damaged_file_that_is_too_large_to_check_is_told_when_it_is_read(tmp_path: Path) -> None:
+    damaged(tmp_path)
+
+    def use() -> None:
+        with limited(max_checked_notes_bytes=1):
+            delivered = Delivered(tmp_path)
+        new_in(delivered, 1, *map(str, range(3_000)))
+
+    with pytest.raises(Permanent) as error:
+        use()
+    assert error.value.code == "delivered-notes"
+
+
+def test_remembered_is_what_is_there_whatever_happens(tmp_path: Path) -> None:
+    delivered = Delivered(tmp_path)
+    assert delivered.remembered().oldest_day is None
+    new_in(delivered, 0, "a", "b", "a", day="2025-12-31")
+    assert delivered.remembered().count == len(delivered) == 2
+    new_in(delivered, 0, "a", "c", day=DAY)
+    delivered.take([("e", DAY), ("a", DAY)])
+    assert delivered.remembered().count == len(delivered) == 3
+    with pytest.raises(KeyboardInterrupt):
+        _interrupt(delivered)
+    new_in(delivered, 1, "f", day="2025-12-30")
+    assert (delivered.remembered().count, delivered.remembered().oldest_day) == (4, "2025-12-30")
+    with delivered.batch(2):
+        delivered.forget_before(DAY)
+    found = delivered.remembered()
+    assert (found.count, found.oldest_day) == (len(delivered), DAY)
+    assert found.size_bytes > 4_096
+    assert look_at_delivered(tmp_path) == found  # while it is open
+    assert look_at_delivered(tmp_path / "none") is None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from comity.cli.output import console
 from comity.connect.claim import KEPT_INPUT
+from comity.connect.folder import LANDING
 from comity.errors import Misuse, Place
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from comity.federation import Federation
 
 STDIN = "-"
-LANDING = ".landing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from comity.cli.output import console, result_stream
 from comity.errors import Misuse
 
 if TYPE_CHECKING:
+    from comity.connect.delivered import Remembered
     from comity.plan.metrics import RunMetrics
     from comity.plan.stages import Summary
 
@@ -66,10 +67,19 @@ class MetricsOutput:
                 with suppress(OSError, Misuse):  # what ended the run matters more
                     output.write()
 
-    def take(self, summary: Summary, *, lag_s: float | None = None, at_s: float | None = None) -> None:
+    def take(
+        self,
+        summary: Summary,
+        *,
+        lag_s: float | None = None,
+        at_s: float | None = None,
+        remembered: Callable[[], Remembered] | None = None,
+    ) -> None:
         """Count a batch, and let others see it. A full disk is no reason to stop the run."""
         if self.metrics is None:
             return
+        if remembered is not None:
+            self.metrics.remember(remembered())
         self.metrics.take(summary, at_s=time.time() if at_s is None else at_s, lag_s=lag_s)
         try:
             self.write()

@@ -155,16 +155,13 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
         stack.enter_context(claimed_folder(request.out, overwrite=overwrite, goes_on=True))
         if outbox is not None:
             stack.callback(outbox.finish)  # before others may have the folder
-        landed = stack.enter_context(_landing(request))
-        spark = start_spark(request.session, request.master, config=request.spark_config)
-        figures = StreamFigures(request, stack.enter_context(StreamLine("stream", format=request.format)))
 
         def take(number: int, summary: Summary) -> None:
             if outbox is not None:
                 outbox.priorities = watched.current().priorities()
             done = sent(outbox, summary)
             log_summary("batch done", done, batch=number, seconds=round(sum(done.seconds.values()), 3))
-            measured.take(done, lag_s=done.lag_s)
+            measured.take(done, lag_s=done.lag_s, remembered=stream.delivered.remembered)
             figures.take(number, done)
 
         owners = request.sources.owners(request.out)
@@ -185,6 +182,10 @@ def run_stream(request: RunRequest, pace: StreamPace, measured: MetricsOutput, *
             on_end=take_end,
         )
         stack.callback(stream.close)
+        stream.check_notes()
+        landed = stack.enter_context(_landing(request))
+        spark = start_spark(request.session, request.master, config=request.spark_config)
+        figures = StreamFigures(request, stack.enter_context(StreamLine("stream", format=request.format)))
         if outbox is not None:
             outbox.send()  # what a run that was killed had published but not sent
         if pace.until_empty:

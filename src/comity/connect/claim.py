@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
-from comity.connect.folder import DEAD_LETTERS, QUARANTINE, STAGING
+from comity.connect.folder import DEAD_LETTERS, LANDING, QUARANTINE, STAGING
 from comity.errors import Misuse, Place
 
 LOCK, REPLAY_LOCK = ".lock", ".replay.lock"
@@ -189,14 +189,14 @@ def _has_results(out: Path) -> bool:
 
 def _is_leftover(path: Path, out: Path) -> bool:
     top = path.relative_to(out).parts[0]
-    if top == ".landing":  # what a live source has landed there was promised to its sender
+    if top == LANDING:  # what a live source has landed there was promised to its sender
         return path.name == KEPT_INPUT or path.name.endswith(".lock")
     return top in (LOCK, REPLAY_LOCK, RUN_FILE) or top.startswith((STAGING, ".backtest-"))
 
 
 def _remove_leftovers(out: Path) -> None:
     for path in out.iterdir():
-        if path.name != LOCK and path.name.startswith((RUN_FILE, STAGING, ".backtest-", ".landing")):
+        if path.name != LOCK and path.name.startswith((RUN_FILE, STAGING, ".backtest-", LANDING)):
             _remove(path)
 
 

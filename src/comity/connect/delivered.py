@@ -9,11 +9,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from comity.connect.durable import sync
 from comity.connect.identity import key_digest
 from comity.errors import Permanent, Place
+from comity.limits import limits
 
 FILE = ".delivered.db"
 
@@ -25,6 +27,15 @@ create table if not exists noted (name text primary key, value text not null);
 """
 EARLIER = -1
 """The batch of what was there before the stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """How much is remembered: notifications, bytes on the disk, and the day of the oldest one."""
+
+    count: int
+    size_bytes: int
+    oldest_day: str | None
 
 
 class Delivered:
@@ -40,68 +51,143 @@ class Delivered:
 
     def __init__(self, out: Path) -> None:
         self.path = out / FILE
-        try:
+        self._count: int | None = None
+        """Kept up to date, because counting takes as long as there are notes; None when it has to be counted."""
+        with _told(self.path):
             # The batches of a stream come from a thread of the bridge to Java, one at a time.
             self._database = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-            self._database.execute("pragma journal_mode = wal")
-            self._database.execute("pragma synchronous = full")
-            self._database.executescript(_SCHEMA)
-            sync(out)
-        except sqlite3.Error as error:
-            raise _broken(self.path, error) from error
+            try:
+                self._prepare()
+            except BaseException:
+                self._database.close()
+                raise
+        sync(out)
 
     @contextmanager
     def batch(self, number: int) -> Iterator[None]:
         """Notes that are made inside count when the block ends well; those of an earlier attempt are gone."""
-        try:
-            self._database.execute("begin immediate")
-            self._database.execute("delete from delivered where batch = ?", (number,))
-            yield
-            self._database.execute("commit")
-        except BaseException as error:
-            if self._database.in_transaction:
-                self._database.execute("rollback")
-            if isinstance(error, sqlite3.Error):
-                raise _broken(self.path, error) from error
-            raise
+        with _told(self.path):
+            try:
+                self._database.execute("begin immediate")
+                self._forget("batch = ?", number)
+                yield
+                self._database.execute("commit")
+            except BaseException:
+                self._count = None
+                if self._database.in_transaction:
+                    self._database.execute("rollback")
+                raise
 
     def is_new(self, key: str, day: str, batch: int) -> bool:
         """Whether the notification was not delivered yet; from now on it was."""
         row = (key_digest(key), day, batch)
-        return self._database.execute("insert or ignore into delivered values (?, ?, ?)", row).rowcount == 1
+        found = self._database.execute("insert or ignore into delivered values (?, ?, ?)", row).rowcount == 1
+        if found and self._count is not None:
+            self._count += 1
+        return found
 
     def take(self, keys: Iterable[tuple[str, str]]) -> None:
         """Note keys, each with its day, as delivered before the first batch."""
         rows = ((key_digest(key), day, EARLIER) for key, day in keys)
-        self._database.executemany("insert or ignore into delivered values (?, ?, ?)", rows)
+        self._count = None
+        with _told(self.path):
+            self._database.executemany("insert or ignore into delivered values (?, ?, ?)", rows)
 
     def forget_before(self, day: str) -> None:
         """Drop the notes of events that are too old to be accepted again."""
-        self._database.execute("delete from delivered where day < ?", (day,))
+        with _told(self.path):
+            self._forget("day < ?", day)
 
     def note(self, name: str, value: str) -> None:
         """Keep a fact beside the keys, committed with them."""
-        self._database.execute("insert or replace into noted values (?, ?)", (name, value))
+        with _told(self.path):
+            self._database.execute("insert or replace into noted values (?, ?)", (name, value))
 
     def noted(self, name: str) -> str | None:
         """A fact that was kept."""
-        row = self._database.execute("select value from noted where name = ?", (name,)).fetchone()
+        with _told(self.path):
+            row = self._database.execute("select value from noted where name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
     @property
     def last_batch(self) -> int | None:
         """The number of the last batch that noted anything."""
-        row = self._database.execute("select max(batch) from delivered where batch >= 0").fetchone()
+        with _told(self.path):
+            row = self._database.execute("select max(batch) from delivered where batch >= 0").fetchone()
         return None if row[0] is None else int(row[0])
 
+    def remembered(self) -> Remembered:
+        """How much it is."""
+        if self._count is None:
+            self._count = len(self)
+        return _remembered(self._database, self.path, self._count)
+
     def __len__(self) -> int:
-        return int(self._database.execute("select count(*) from delivered").fetchone()[0])
+        with _told(self.path):
+            return int(self._database.execute("select count(*) from delivered").fetchone()[0])
 
     def close(self) -> None:
         self._database.close()
 
+    def _prepare(self) -> None:
+        self._database.execute("pragma journal_mode = wal")
+        self._database.execute("pragma synchronous = full")
+        if self.path.stat().st_size <= limits().max_checked_notes_bytes:
+            _check(self._database, "quick_check")
+        self._database.executescript(_SCHEMA)
 
-def _broken(path: Path, error: sqlite3.Error) -> Permanent:
-    hint = "is another stream running on this folder?" if "locked" in str(error) else None
-    reason = f"what was delivered cannot be noted: {error}"
-    return Permanent(reason, code="delivered-notes", place=Place(str(path)), hint=hint)
+    def _forget(self, which: str, value: object) -> None:
+        gone = self._database.execute(f"delete from delivered where {which}", (value,)).rowcount
+        if self._count is not None:
+            self._count -= gone
+
+
+def look_at_delivered(out: Path) -> Remembered | None:
+    """How much a results folder remembers, None if nothing; raises `Permanent` if the file is damaged. Changes nothing,
+    and may be done while a stream runs.
+    """
+    path = out / FILE
+    if not path.exists():
+        return None
+    with _told(path):
+        database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        try:
+            _check(database, "integrity_check")
+            count = int(database.execute("select count(*) from delivered").fetchone()[0])
+            return _remembered(database, path, count)
+        finally:
+            database.close()
+
+
+def _remembered(database: sqlite3.Connection, path: Path, count: int) -> Remembered:
+    with _told(path):
+        oldest = database.execute("select min(day) from delivered").fetchone()[0]
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return Remembered(count, sum(one.stat().st_size for one in files if one.exists()), oldest)
+
+
+def _check(database: sqlite3.Connection, how: str) -> None:
+    """SQLite has no checksums; what it can tell is whether all pages fit together."""
+    (found,) = database.execute(f"pragma {how}(1)").fetchone()
+    if found != "ok":
+        raise sqlite3.DatabaseError(str(found).replace("\n", " "))
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        reason = f"what was delivered is noted here, and that cannot be read or written: {error}"
+        raise Permanent(reason, code="delivered-notes", place=Place(str(path)), hint=_hint(str(error))) from error
+
+
+def _hint(reason: str) -> str:
+    if "locked" in reason:
+        return "is another stream running on this folder?"
+    if "full" in reason or "disk I/O" in reason or "readonly" in reason or "unable to open" in reason:
+        return "look at the disk and its permissions; `comity doctor --out DIR` does"
+    return (
+        "put back a copy of the file, or remove it with its -wal and -shm: the stream then goes on, and events that "
+        "come once more are delivered once more; or begin anew with --overwrite"
+    )

@@ -23,6 +23,12 @@ QUARANTINE = "quarantine"
 STAGING = ".staging"
 """Where results stand until the run is complete."""
 
+LANDING = ".landing"
+"""Where records of live sources stand until their batch is done."""
+
+PATTERNS = ".patterns"
+"""Where a stream keeps what patterns wait for."""
+
 
 class Results(StrEnum):
     """The form of results."""

@@ -15,7 +15,6 @@ the file gets its name if it has none yet, and the source goes on from the new o
 from __future__ import annotations
 
 import contextvars
-import json
 import os
 import threading
 import time
@@ -29,12 +28,20 @@ import msgspec
 
 from comity.connect.durable import make_folder, sync, sync_all, write_new, write_whole
 from comity.connect.port import Batch, Position, Record, Source
+from comity.connect.sealed import Purpose, read_note, sealed_note
 from comity.errors import Misuse, Permanent, Place, Retryable
 from comity.event.jsonlines import Rejected, decode
 from comity.limits import limits
 
 REJECTED = "_rejected"
 """The folder, in that of the landed files, of what the source itself refused; readers pass over its name."""
+
+POSITION = Purpose(
+    "the position up to which a source was taken",
+    "put back a copy of the file, or move its folder away to take the source from its beginning: what comes again is "
+    "not delivered again",
+    code="broken-position",
+)
 
 _BATCH_RECORDS = 200
 _WAIT_S = 0.05
@@ -254,9 +261,7 @@ class Landing:
         return written
 
     def _commit(self, position: Position) -> None:
-        path = self._position_file()
-        content = json.dumps({"number": self._number, "position": position}).encode()
-        write_whole(path, content)
+        write_whole(self._position_file(), sealed_note(_Position(self._number, position)))
         self._position = position
 
     def _show(self, hidden: Path) -> Path:
@@ -283,22 +288,20 @@ class Landing:
         return self.folder / f".{self._name}.position.json"
 
     def _read_position(self) -> tuple[int, Position]:
-        path = self._position_file()
-        try:
-            found = json.loads(path.read_bytes())
-            return int(found["number"]), found["position"]
-        except FileNotFoundError:
-            return 0, None
-        except (ValueError, KeyError, TypeError) as error:
-            hint = "move the folder away to begin anew"
-            raise Permanent(
-                "the position is broken", code="broken-position", place=Place(str(path)), hint=hint
-            ) from error
+        found = read_note(self._position_file(), _Position, POSITION)
+        return (0, None) if found is None else (found.number, found.position)
 
     def _unlock(self) -> None:
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
+
+
+class _Position(msgspec.Struct):
+    """The number of the last file, and the position behind it."""
+
+    number: int
+    position: Any
 
 
 class _Pending:

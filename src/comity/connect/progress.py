@@ -14,17 +14,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-import msgspec
-
 from comity.connect.dead_letters import dead_letter_path, read_dead_letters, replacing
 from comity.connect.durable import make_folder, sync, write_whole
 from comity.connect.identity import DIGEST_BYTES, key_digest
+from comity.connect.sealed import Purpose, read_note, sealed_note
 from comity.errors import Retryable
 
 SENT = ".sent"
 """The folder of progress in the results folder."""
 
-_DONE, _LOCK, _REPLAY = "done", "lock", "replay.keys"
+DONE = "done"
+SENT_BATCHES = Purpose(
+    "the mark of what a sink was sent",
+    "put back a copy of the file; without the file, all that is still in the results folder is sent again",
+    code="broken-state",
+)
+_LOCK, _REPLAY = "lock", "replay.keys"
 _LOCK_POLL_S = 0.05
 
 
@@ -105,7 +110,7 @@ class SinkProgress:
     def finish(self, series: str, number: int) -> None:
         """Mark a batch, and all before it, as done; what was noted of them is no longer needed."""
         self._done[series] = max(number, self._done.get(series, -1))
-        write_whole(self.folder / _DONE, msgspec.json.encode(self._done))
+        write_whole(self.folder / DONE, sealed_note(self._done))
         self._log_path(series, number).unlink(missing_ok=True)
 
     def settle(self) -> None:
@@ -143,10 +148,7 @@ class SinkProgress:
         log.add([key for key in keys if key_digest(key) not in known])
 
     def _read_done(self) -> dict[str, int]:
-        try:
-            return msgspec.json.decode((self.folder / _DONE).read_bytes(), type=dict[str, int])
-        except FileNotFoundError:
-            return {}
+        return read_note(self.folder / DONE, dict[str, int], SENT_BATCHES) or {}
 
 
 @contextmanager

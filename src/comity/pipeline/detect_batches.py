@@ -10,10 +10,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from comity.connect.folder import PATTERNS
 from comity.pattern.rows import Found
 from comity.pipeline.detect_buckets import BucketJob, HasPatterns, PatternWork, Times, detect_buckets
 from comity.pipeline.detect_extract import LATE, Extracted, staged_files, staged_lines
-from comity.pipeline.detect_state import FOLDER, EndReport, Ends, PatternStates, Progress
+from comity.pipeline.detect_state import EndReport, Ends, PatternStates, Progress
 
 LATE_FOLDER = "late"
 """The folder of events that came too late to take part in patterns."""
@@ -37,7 +38,7 @@ class PatternBatches:
     @property
     def states(self) -> PatternStates:
         """What is kept."""
-        return PatternStates(self.out / FOLDER)
+        return PatternStates(self.out / PATTERNS)
 
     def before(self, number: int, spark: SparkSession) -> Progress:
         """How far the stream had come when the batch began."""

@@ -20,6 +20,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from comity.connect.durable import write_whole
+from comity.connect.sealed import Purpose, read_sealed, sealed
 from comity.event.event import Event
 from comity.event.jsonlines import decode
 from comity.event.types import EventType
@@ -29,6 +30,13 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.correlation import key_text
 from comity.pattern.rows import CANDIDATES, REPORTS, Found, found_reports
 from comity.pattern.tree import Silence, walk
+
+STATE = Purpose(
+    "what is kept of patterns between batches",
+    "put back a copy of the results folder, or remove `.patterns` in it while no stream runs: patterns then begin "
+    "anew, and what had begun is not reported",
+    code="broken-state",
+)
 
 NO_KEY = key_text(())
 """The correlation key of a pattern that has none."""
@@ -194,15 +202,14 @@ class BucketWorker:
         owned = work.owned(job.bucket, self.buckets)
         candidates = _renumbered(read_candidates(job.candidates), _places(owned, len(work.patterns)))
         bank = work.bank_of(owned, candidates.num_rows)
-        state = None if job.before is None else BankState.decode(Path(job.before).read_bytes())
+        state = None if job.before is None else BankState.decode(read_sealed(Path(job.before), STATE))
         reports, state = bank.detect(candidates, state, **asdict(self._times(candidates)))
         told = _as_bytes(_renumbered(reports, np.array(owned, np.int32)))
         write_whole(Path(job.reports), told)
         kept = job.after is not None and not _is_empty(state)
         if kept:
             assert job.after is not None
-            saved = state.encode()
-            write_whole(Path(job.after), saved)
+            write_whole(Path(job.after), sealed(state.encode()))
         return BucketDone(job.bucket, reports.num_rows, kept)
 
     def _times(self, candidates: pa.Table) -> Times:

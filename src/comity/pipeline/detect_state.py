@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import msgspec
-
 from comity.connect.durable import write_whole
+from comity.connect.sealed import read_note, read_sealed, sealed_note
+from comity.pipeline.detect_buckets import STATE
 from comity.pipeline.detect_extract import Extracted
 
-FOLDER = ".patterns"
 _ENDS = "ends"
 
 
@@ -104,19 +103,16 @@ class PatternStates:
 
     def save(self, batch: int, progress: Progress) -> None:
         """Note that a batch has written its versions."""
-        write_whole(self._note(batch), msgspec.json.encode(progress))
+        write_whole(self._note(batch), sealed_note(progress))
 
     @property
     def ends(self) -> Ends:
         """What was reported at ends."""
-        try:
-            return msgspec.json.decode((self.folder / _ENDS).read_bytes(), type=Ends)
-        except FileNotFoundError:
-            return Ends()
+        return read_note(self.folder / _ENDS, Ends, STATE) or Ends()
 
     def save_ends(self, ends: Ends) -> None:
         """Note what is reported at an end; before it is published, and again after it."""
-        write_whole(self.folder / _ENDS, msgspec.json.encode(ends))
+        write_whole(self.folder / _ENDS, sealed_note(ends))
 
     def after(self, batch: int) -> Progress:
         """The progress after a batch."""
@@ -140,8 +136,18 @@ class PatternStates:
     def _earlier(self, batch: int) -> int | None:
         return max((number for number in self._batches() if number < batch), default=None)
 
+    def check(self) -> None:
+        """Raise `Permanent` for a file that is damaged or missing, before a stream relies on it."""
+        read_note(self.folder / _ENDS, Ends, STATE)
+        for number in sorted(self._batches())[-2:]:  # no batch asks for those before
+            for bucket, version in self._read(number).versions.items():
+                read_sealed(Path(self.file(bucket, version)), STATE)
+
     def _read(self, batch: int) -> Progress:
-        return msgspec.json.decode(self._note(batch).read_bytes(), type=Progress)
+        found = read_note(self._note(batch), Progress, STATE)
+        if found is None:
+            raise STATE.broken(self._note(batch), "the file is missing")
+        return found
 
     def _batches(self) -> list[int]:
         return [int(path.stem) for path in self.folder.glob("*.json")]

@@ -85,9 +85,7 @@ class DetectStream:
         Files in `landed` folders are ours: they are removed when they are done with.
         """
         check_bounded(self.patterns())
-        self._files = FileBatches(
-            self.out, self.take_batch, lambda: self._batches.states.last_batch, self.on_unknown, self._end_again
-        )
+        self._files = FileBatches(self.out, self.take_batch, self._last_batch, self.on_unknown, self._end_again)
         return self._files.start(
             spark,
             folders,
@@ -101,6 +99,10 @@ class DetectStream:
     def fault(self) -> ComityError | None:
         """What made a batch fail, if that was not Spark, whose own failure says it only in a long text."""
         return None if self._files is None else self._files.fault
+
+    def _last_batch(self) -> int | None:
+        self._batches.states.check()
+        return self._batches.states.last_batch
 
     def look_around(self) -> None:
         """Tell of files in the folders that nobody reads."""

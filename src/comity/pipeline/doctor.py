@@ -17,7 +17,14 @@ from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 
+from comity.connect.delivered import FILE as DELIVERED
+from comity.connect.delivered import look_at_delivered
+from comity.connect.folder import LANDING, PATTERNS
+from comity.connect.landing import POSITION
+from comity.connect.progress import DONE, SENT, SENT_BATCHES
+from comity.connect.sealed import read_note
 from comity.errors import ComityError
+from comity.limits import limits
 from comity.pipeline.java import find_java
 
 _GIGABYTE, _MEGABYTE = 1_000_000_000, 1_000_000
@@ -61,7 +68,8 @@ class Check:
         try:
             return self.look()
         except ComityError as error:
-            return _failure(error.message, error.hint)
+            where = f"{error.place}: " if error.place else ""
+            return _failure(f"{where}{error.message}", error.hint)
         except Exception as error:
             return _failure(
                 f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
@@ -81,6 +89,10 @@ def checks(
     if out is not None:
         yield Check("results folder", lambda: check_folder(out))
         yield Check("results disk", lambda: check_disk(out))
+        if (out / DELIVERED).exists():
+            yield Check("remembered notifications", lambda: check_delivered(out))
+        if any((out / name).exists() for name in (LANDING, SENT, PATTERNS)):
+            yield Check("state of the stream", lambda: check_state(out))
     yield Check("loopback", check_loopback)
     if port is not None:
         yield Check(f"port {port}", lambda: check_port(port))
@@ -214,6 +226,30 @@ def check_disk(folder: Path) -> Found:
     if free < 200 * _MEGABYTE:
         return _failure(text, hint)
     return _ok(text) if free >= 2 * _GIGABYTE else _warning(text, hint)
+
+
+def check_delivered(out: Path) -> Found:
+    """The notes of what was delivered: whole, and how much they are."""
+    found = look_at_delivered(out)
+    if found is None:
+        return _ok("none")
+    since = f", the oldest of {found.oldest_day}" if found.oldest_day else ""
+    size = f"{found.size_bytes / _MEGABYTE:,.1f} MB in {out / DELIVERED}"
+    return _ok(f"{found.count:,}{since}, {size}; they are kept for {limits().max_age_days:,} days (max_age_days)")
+
+
+def check_state(out: Path) -> Found:
+    """The other files that a stream leaves for its next start."""
+    from comity.pipeline.detect_state import PatternStates
+
+    positions = sorted((out / LANDING).glob("*/.*.position.json"))
+    marks = sorted((out / SENT).glob(f"*/*/{DONE}"))
+    for path in positions:
+        read_note(path, dict[str, object], POSITION)
+    for path in marks:
+        read_note(path, dict[str, int], SENT_BATCHES)
+    PatternStates(out / PATTERNS).check()
+    return _ok(f"positions of {len(positions)} sources, marks of {len(marks)} sinks and patterns can be read")
 
 
 def _nearest(folder: Path) -> Path:

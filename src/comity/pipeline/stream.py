@@ -96,9 +96,7 @@ class StreamRun:
 
         Files in `landed` folders are ours: they are removed when they are done with.
         """
-        self._batches = FileBatches(
-            self.out, self.take_batch, lambda: self.delivered.last_batch, self.on_unknown, self._end_again
-        )
+        self._batches = FileBatches(self.out, self.take_batch, self.check_notes, self.on_unknown, self._end_again)
         return self._batches.start(
             spark,
             folders,
@@ -163,6 +161,11 @@ class StreamRun:
         """Publish what was reported at an end, if a crash came in between."""
         if self._patterns.states.ends.unpublished is not None:
             self.finish(spark)
+
+    def check_notes(self) -> int | None:
+        """The last batch that there are notes of; raises `Permanent` if some of them cannot be read."""
+        self._patterns.states.check()
+        return self.delivered.last_batch
 
     @property
     def delivered(self) -> Delivered:

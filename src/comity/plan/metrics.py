@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from threading import Lock
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from comity.connect.delivered import Remembered
 from comity.limits import limits
 from comity.plan.stages import Summary
 
@@ -54,6 +56,7 @@ class RunMetrics(Collector):
         self._rejected, self._seconds = _ByLabel(bound), _ByLabel(bound)
         self._lag_s: float | None = None
         self._last_batch_s: float | None = None
+        self._remembered: Remembered | None = None
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
@@ -71,6 +74,11 @@ class RunMetrics(Collector):
             self._seconds.add(summary.seconds)
             self._last_batch_s = at_s
             self._lag_s = lag_s if lag_s is not None else self._lag_s
+
+    def remember(self, remembered: Remembered) -> None:
+        """Take how much a stream remembers of what it delivered."""
+        with self._lock:
+            self._remembered = remembered
 
     def render(self) -> bytes:
         """Everything in the text format of Prometheus."""
@@ -98,6 +106,19 @@ class RunMetrics(Collector):
         if self._lag_s is not None:
             text = "Age of the oldest file of the last batch when the batch was done, in seconds."
             yield GaugeMetricFamily("comity_lag_seconds", text, value=self._lag_s)
+        if self._remembered is not None:
+            yield from _memory(self._remembered)
+
+
+def _memory(remembered: Remembered) -> Iterator[Metric]:
+    text = "Notifications that are remembered, so that none is delivered twice."
+    yield GaugeMetricFamily("comity_remembered_notifications", text, value=remembered.count)
+    text = "Bytes that remembering them takes on the disk."
+    yield GaugeMetricFamily("comity_remembered_bytes", text, value=remembered.size_bytes)
+    if remembered.oldest_day is not None:
+        oldest_s = datetime.fromisoformat(remembered.oldest_day).replace(tzinfo=UTC).timestamp()
+        text = "The day of the oldest one, in seconds since 1970."
+        yield GaugeMetricFamily("comity_remembered_oldest_timestamp_seconds", text, value=oldest_s)
 
 
 def _counter(name: str, text: str, by_label: _ByLabel, label: str) -> Metric:
