@@ -140,6 +140,11 @@ def parquet_of_rows() -> bytes:
     return _parquet(pa.table({"a": pa.nulls(20_000_000, pa.int8())}), compression="zstd")
 
 
+def good_parquet() -> bytes:
+    """A good file of Parquet."""
+    return _parquet(pa.table({"id": ["1", "2"], "source": ["/a", "/b"], "type": ["T", "T"], "heat": [1.5, None]}))
+
+
 def parquet_footer() -> bytes:
     """A footer that is no footer."""
     whole = bytearray(_parquet(pa.table({"id": ["1"], "source": ["/a"], "type": ["T"]})))

@@ -194,6 +194,7 @@ def test_a_broken_document_keeps_what_came_before() -> None:
     assert shown(good) == ["1", "2", "4:broken-xml"]
     assert shown("") == []
     assert shown("no xml") == ["1:broken-xml"]
+    assert shown(b"<a><d/><c:even\x00ts") == ["1:missing", "2:broken-xml"]
     assert shown("<Bus Position><BusLine>7788</BusLine></Bus Position>") == ["1:broken-xml"]
 
 

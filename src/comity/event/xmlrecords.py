@@ -24,7 +24,7 @@ from comity.event.schemas.names import ENVELOPE_WORDS, EVENT_URI, known_type
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EVENT, EventType
 from comity.event.validate import Fault
-from comity.event.xmlvalues import XmlValues, grouped, local
+from comity.event.xmlvalues import XmlValues, grouped, local, namespace
 from comity.limits import limits
 
 CHUNK_BYTES = 65_536
@@ -189,8 +189,9 @@ class _Elements:
         names_type = local(element) == EVENT.name and element.get("type") is not None
         if names_type or any(element.get(f"{{{EVENT_URI}}}{one}") is not None for one in _ENVELOPE):
             return True
-        space = etree.QName(element).namespace or ""
-        return self._lookup is not None and known_type(space, local(element), self._lookup)[1] is not None
+        if self._lookup is None:
+            return False
+        return known_type(namespace(element), local(element), self._lookup)[1] is not None
 
 
 def _attempt(feed: Any, *arguments: Any) -> Any:
@@ -242,7 +243,7 @@ class _Reader:
     def _type(self, element: Any, explicit: str | None) -> tuple[str, EventType | None]:
         key = ("", explicit) if explicit is not None else (element.tag, "")
         if key not in self._known:
-            space = "" if explicit is not None else etree.QName(element).namespace or ""
+            space = "" if explicit is not None else namespace(element)
             self._known[key] = known_type(space, explicit or local(element), self._lookup)
         return self._known[key]
 

@@ -91,6 +91,11 @@ def local(node: Any) -> str:
     return str(node.tag).rpartition("}")[2]
 
 
+def namespace(node: Any) -> str:
+    """The namespace of an element; empty if it has none, or a prefix that nobody bound."""
+    return str(node.tag)[1:].partition("}")[0] if str(node.tag).startswith("{") else ""
+
+
 def grouped(node: Any) -> dict[str, list[Any]]:
     """The elements inside a node, by name."""
     found: dict[str, list[Any]] = {}
