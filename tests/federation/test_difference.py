@@ -192,6 +192,18 @@ def test_difference_of_a_domain_that_leaves(compare):
     assert ("member", "house", False) in _broken(found)
 
 
+def test_who_takes_part_is_no_matter_of_versions(compare):
+    left = compare(fire={**CONTRACT, "members": {}})
+    assert _changed(left) == {("member-removed", "breaking")}
+    assert [(one.contract, one.suggested, one.breaks) for one in left.versions] == [("fire", 1, False)]
+    assert not left.breaks
+    joined = {
+        **CONTRACT["members"],
+        "station": {"type": "Incident", "map": {"room": "where", "temperature": "temperature"}},
+    }
+    assert [one.suggested for one in compare(fire={**CONTRACT, "members": joined}).versions] == [1]
+
+
 def test_difference_of_an_observer_that_leaves_silences_its_profiles(compare):
     found = compare(fire={**CONTRACT, "observers": {}})
     assert _changed(found) == {("observer-removed", "breaking")}

@@ -230,9 +230,14 @@ def _versions(old: Federation, new: Federation, before: Trial, after: Trial, fou
         own = [one for one in found if contract and one.where in (name, contract.type.qualified_name)]
         if name in later and own:
             number, given = int(data.get("version", 1)), later[name][1]
+            own = [one for one in own if one.code not in _OF_PARTIES]  # a version is of what they agreed on
             breaks = any(one.effect is Effect.BREAKING for one in own)
             migrated = number in _earlier(given) and _is_kept(old.contracts[name], new.contracts.get(name), number)
             yield Version(name, number, int(given.get("version", 1)), next_version(number, own), migrated, breaks)
+
+
+_OF_PARTIES = ("member-added", "member-removed", "observer-added", "observer-removed")
+"""Changes that are no change of the contract: who takes part comes and goes."""
 
 
 def _is_kept(old: Contract, new: Contract | None, number: int) -> bool:
