@@ -12,28 +12,24 @@ from comity.event.event import Event
 from comity.event.kinds import Kind, Value
 from comity.event.types import ENVELOPE_NAME
 from comity.expression.evaluate import evaluate
-from comity.expression.tree import Expression, Literal, Lookup, attributes, walk
+from comity.expression.tree import Expression, Literal, attributes, walk
 
 Pair = tuple[Event, Event]
 Data = dict[str, Value]
 
 _MIXED = 200
 """Sample events, beside those that are made on purpose."""
-_LEAST, _MOST = 50, 4_000
-_MOST_ROWS = 1_000_000
-"""Rows of tables that are looked at in all trials together; a table is read row by row."""
+_MOST = 4_000
 
 
 def trial_events(mapping: Mapping) -> list[Event]:
     """Events of the source type that are likely to show what a mapping loses."""
     expressions = [made for _, made in mapping.expressions]
-    rows = sum(len(node.rows) for made in expressions for node in walk(made) if isinstance(node, Lookup))
-    most = max(_LEAST, min(_MOST, _MOST_ROWS // (rows + 1)))
-    samples = sample_events(mapping.source, most, around=expressions)
+    samples = sample_events(mapping.source, _MOST, around=expressions)
     found = list(islice(samples, _MIXED))
     accepted = next((event for event in chain(found, samples) if isinstance(mapping.apply(event), Event)), found[0])
     more = _made_on_purpose(mapping, accepted.data, sample_values(expressions))
-    return [*found, *(accepted.replace(data=data) for data in islice(more, most))]
+    return [*found, *(accepted.replace(data=data) for data in islice(more, _MOST))]
 
 
 def _made_on_purpose(mapping: Mapping, data: Data, values: dict[Kind, list[Value]]) -> Iterator[Data]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, starmap
+from typing import Any, cast
 
 from comity.contract.invert.lift import lifted
 from comity.contract.mapping import Path
 from comity.event.kinds import NUMBERS, ORDERED, Kind, Value, kind_of
 from comity.event.types import EventType
-from comity.expression.evaluate import compare
 from comity.expression.simplify.domains import raw
 from comity.expression.simplify.known import kind_given
 from comity.expression.tree import (
@@ -181,15 +182,15 @@ def _declared(node: Extension, path: Path, type: EventType) -> Order | None:
 
 def _of_table(node: Lookup, path: Path, type: EventType) -> Order | None:
     """By trying the rows in the order of their keys."""
-    kinds = {kind_of(key) for key, _ in node.rows}
+    kinds = node.pairs.key_kinds
     if node.key != Attribute(path) or kinds != {kind_given(node.key, type)} or not kinds <= ORDERED:
         return None
-    first: dict[Value, Value] = {}
-    for key, value in node.rows:
-        first.setdefault(key, value)
-    values = [first[key] for key in sorted(first)]
-    pairs = list(pairwise(values))
-    for sign, weak, strong in ((1, "<=", "<"), (-1, ">=", ">")):
-        if pairs and all(compare(weak, one, other) for one, other in pairs):
-            return Order(sign, all(compare(strong, one, other) for one, other in pairs))
+    values = node.pairs.value_kinds
+    if not (values <= NUMBERS or (len(values) == 1 and values <= ORDERED)):  # others do not compare with each other
+        return None
+    by_key = sorted(node.pairs.effective, key=lambda row: cast(Any, row[0]))
+    pairs = list(pairwise(cast(Any, value) for _, value in by_key))
+    for sign, weak, strong in ((1, operator.le, operator.lt), (-1, operator.ge, operator.gt)):
+        if pairs and all(starmap(weak, pairs)):
+            return Order(sign, all(starmap(strong, pairs)))
     return None

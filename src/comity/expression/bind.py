@@ -16,6 +16,7 @@ from comity.expression.contexts import among, between, in_codes, in_unit, settle
 from comity.expression.functions import FUNCTIONS
 from comity.expression.parse import as_filter, parse_text
 from comity.expression.scope import ANY_KIND, Scope
+from comity.expression.table_rows import TableRows
 from comity.expression.tree import (
     MISSING,
     And,
@@ -124,8 +125,8 @@ def bind(node: Expression, scope: Scope) -> Bound:
             kinds = first.kinds | second.kinds
             return Bound(chosen, kinds, first.unit or second.unit, first.codes or second.codes)
         case Lookup(table, key):
-            rows = tuple(scope.table(table).items())
-            kinds = frozenset(kind for _, value in rows if (kind := kind_of(value)))
+            rows = TableRows(scope.table(table).items())
+            kinds = frozenset(kind for kind in rows.value_kinds if kind)
             return Bound(Lookup(table, settled(bind(key, scope)).node, rows), kinds)
         case Call():
             return _call(node, scope)

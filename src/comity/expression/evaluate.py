@@ -22,6 +22,7 @@ from comity.event.times import parse_duration, parse_timestamp
 from comity.expression.functions import FUNCTIONS
 from comity.expression.like import like_matcher
 from comity.expression.regex import fullmatch
+from comity.expression.table_rows import TableRows
 from comity.expression.tree import (
     And,
     Arithmetic,
@@ -97,10 +98,19 @@ def evaluate(node: Expression, record: Record) -> Value | None:
             return extension.call(tuple(evaluate(argument, record) for argument in arguments))
         case Conditional(condition, then, otherwise):
             return evaluate(then if holds(condition, record) else otherwise, record)
-        case Lookup(_, key, rows):
-            wanted = evaluate(key, record)
-            return next((value for known, value in rows if compare("=", known, wanted)), None)
+        case Lookup(_, key):
+            return _beside(node.pairs, evaluate(key, record))
     return holds(node, record)
+
+
+def _beside(rows: TableRows, wanted: Value | None) -> Value | None:
+    """The value in the first row whose key equals a value."""
+    if wanted is None:
+        return None
+    if rows.can_find(wanted):
+        row = rows.first_of(wanted)
+        return None if row is None else row[1]
+    return next((value for known, value in rows if compare("=", known, wanted)), None)
 
 
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {

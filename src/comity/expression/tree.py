@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from comity.event.kinds import Value
 from comity.expression.extensions import ExtensionFunction
+from comity.expression.table_rows import TableRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,16 @@ class Lookup:
     table: str
     key: Expression
     rows: tuple[tuple[Value, Value], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rows, TableRows):
+            object.__setattr__(self, "rows", TableRows(self.rows))
+
+    @property
+    def pairs(self) -> TableRows:
+        """The rows, as what answers questions about all of them."""
+        assert isinstance(self.rows, TableRows)
+        return self.rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +239,9 @@ def _joined(node: type[And] | type[Or], items: list[Expression], empty: Expressi
 
 def children(node: Expression) -> Iterator[Expression]:
     """The direct parts of a node."""
+    if isinstance(node, Lookup):  # its rows are values, and may be many
+        yield node.key
+        return
     for value in _parts(node):
         if isinstance(value, tuple):
             yield from (item for item in value if isinstance(item, Expression))

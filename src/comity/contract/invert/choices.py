@@ -8,7 +8,7 @@ from dataclasses import replace
 from comity.contract.invert.found import Finding, Known, Obstacle, Peel, Recovered, unknown
 from comity.contract.mapping import Path
 from comity.contract.shape import conditions
-from comity.event.kinds import NUMBERS, Kind, Value, kind_of
+from comity.event.kinds import Kind, Value
 from comity.event.types import EventType
 from comity.expression.evaluate import compare, evaluate
 from comity.expression.render import render, render_value
@@ -37,43 +37,18 @@ Rows = tuple[tuple[Value, Value], ...]
 
 def peel_lookup(node: Lookup, value: Expression, known: Known, peel: Peel) -> Iterator[Finding]:
     """The key, where no two keys have one value."""
-    rows = _effective(node.rows)
-    kinds = {kind_of(key) for key, _ in node.rows}
+    rows = node.pairs
     key_kind = kind_given(node.key, known.source)
-    if key_kind not in _EXACT_KEYS or kinds != {key_kind} or kind_given(node, known.source) is None:
+    if key_kind not in _EXACT_KEYS or rows.key_kinds != {key_kind} or kind_given(node, known.source) is None:
         yield unknown(node, f"the keys of table {node.table!r} are not of the kind that is looked up")
         return
-    same = _collision(rows)
+    same = rows.collision
     if same is not None:
         text = f"table {node.table!r} gives the same for {render_value(same[0])} and {render_value(same[1])}"
         yield Obstacle(attributes(node), "not-injective", text)
         return
-    back = Lookup(f"{node.table}_inverse", value, tuple((to, key) for key, to in rows))
+    back = Lookup(f"{node.table}_inverse", value, rows.inverse)
     yield from peel(node.key, back, known)
-
-
-def _effective(rows: Rows) -> Rows:
-    """The rows that are ever found: the first one of each key."""
-    found: dict[object, tuple[Value, Value]] = {}
-    for key, value in rows:
-        found.setdefault(_told(key), (key, value))
-    return tuple(found.values())
-
-
-def _collision(rows: Rows) -> tuple[Value, Value] | None:
-    """Two keys with one value."""
-    first: dict[object, Value] = {}
-    for key, value in rows:
-        other = first.setdefault(_told(value), key)
-        if other is not key:
-            return other, key
-    return None
-
-
-def _told(value: Value) -> object:
-    """What tells a value from others: equal numbers are one, whatever their kind."""
-    kind = kind_of(value)
-    return Kind.FLOAT if kind in NUMBERS else kind, value
 
 
 class _One:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from comity.event.kinds import Kind, Value, kind_of
+from comity.event.kinds import Kind, Value
 from comity.event.types import EventType
 from comity.expression.simplify.fold_constants import fold_atom
 from comity.expression.simplify.known import each_atom, is_constant, kind_given, outlives_missing, parts, size
@@ -42,7 +42,7 @@ def enumerate_lookups(node: Expression, type: EventType) -> Expression:
 @lru_cache(maxsize=8192)
 def _enumerated(atom: Expression, type: EventType, most: int) -> Expression:
     found = _first_lookup(atom)
-    if found is None or not _keys_are_distinct(found, type):
+    if found is None or len(found.rows) > most or not _keys_are_distinct(found, type):
         return atom
     groups: dict[Expression, list[Value]] = {}
     for key, value in found.rows:
@@ -66,7 +66,7 @@ def _one_of(lookup: Lookup, keys: list[Value], test: Expression) -> Expression:
 
 def _keys_are_distinct(lookup: Lookup, type: EventType) -> bool:
     """Whether no event can hit two rows: the first would hide the second."""
-    kinds = {kind_of(key) for key, _ in lookup.rows}
+    kinds = lookup.pairs.key_kinds
     key_kind = kind_given(lookup.key, type)
     return bool(kinds) and key_kind in _EXACT_KINDS and kinds == {key_kind}
 

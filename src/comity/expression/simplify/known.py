@@ -74,8 +74,8 @@ def kind_given(node: Expression, type: EventType) -> Kind | None:
             return kind if kind in NUMBERS or kind is Kind.DURATION else None
         case Conditional(_, then, otherwise):
             return _common([kind_given(then, type), kind_given(otherwise, type)])
-        case Lookup(_, _, rows):
-            return _common([kind_of(value) for _, value in rows])
+        case Lookup():
+            return node.pairs.value_kind
         case Call("coalesce", arguments):
             return _common([kind_given(argument, type) for argument in arguments])
         case Call(name, arguments) if name in FUNCTIONS:
