@@ -179,12 +179,15 @@ def test_attempts_are_bounded_and_end_with_doubts() -> None:
     assert noted[-1] == found
 
 
-def test_a_failure_that_names_no_file_is_not_tried_again() -> None:
+@pytest.mark.parametrize(
+    "reason", ["Python worker exited unexpectedly", "while reading file file:///e/a.jsonl: No space left on device"]
+)
+def test_a_failure_that_is_no_fault_of_a_file_is_not_tried_again(reason: str) -> None:
     seen: list[Doubts] = []
 
     def attempt(doubts: Doubts) -> None:
         seen.append(doubts)
-        raise Failure("Python worker exited unexpectedly")
+        raise Failure(reason)
 
     with pytest.raises(Failure):
         Attempts(["/e/a.jsonl"], None, pause=lambda seconds: None).run(attempt)  # type: ignore[arg-type]

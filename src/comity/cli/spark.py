@@ -59,9 +59,18 @@ def start_spark(
         logging.getLogger().addHandler(logging.NullHandler())
     with console(stderr=True).status("starting Spark"):
         spark = spark_session(master, config=config, brief=brief, verbose=session.verbose)
+    if not session.verbose:
+        _silence_the_end_of_java(spark)
     # Spark's own handler of Ctrl-C talks to Java in the middle of another call.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return spark
+
+
+def _silence_the_end_of_java(spark: Any) -> None:
+    """A thread of PySpark prints a traceback when Java dies; we say what happened ourselves."""
+    server = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda request, address: None
 
 
 class HasFault(Protocol):

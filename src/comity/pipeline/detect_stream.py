@@ -34,7 +34,7 @@ from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lin
 from comity.pipeline.detect_buckets import read_found
 from comity.pipeline.detect_extract import REFUSED, Extracted, staged_lines
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
-from comity.pipeline.failure import spark_failures
+from comity.pipeline.failure import letting_go, spark_failures
 from comity.pipeline.quarantine import Quarantine, SetAside
 from comity.pipeline.read import Inputs
 from comity.plan.stages import Summary
@@ -165,7 +165,8 @@ class DetectStream:
             self._files.close()
             self._files = None
         if self._session is not None:
-            self._session.close()
+            with letting_go():
+                self._session.close()
             self._session = None
 
     def _current(self, patterns: Sequence[BoundPattern], spark: SparkSession, compiled: bool) -> PatternSession:

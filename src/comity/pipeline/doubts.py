@@ -28,6 +28,8 @@ from comity.limits import limits
 from comity.pipeline.failure import cause_of
 
 _CRASHED = "Python worker exited unexpectedly"
+_MOST_PARTS = 1_000
+_EXHAUSTED = ("No space left on device", "Disk quota exceeded", "File too large", "Too many open files")
 _PAUSE_S = 0.2
 """Before the first new try; it doubles with each."""
 _T = TypeVar("_T")
@@ -89,6 +91,8 @@ class Attempts:
     def _blamed(self, error: Exception) -> set[str]:
         """The files that a failure names; with one of Parquet, all that are as broken, or each would take its tries."""
         text = str(error)
+        if any(exhausted in text for exhausted in _EXHAUSTED):
+            return set()  # no file is to blame for that
         read = [file for file in self.files if file not in self.doubts.unreadable]
         blamed = {file for file in read if file in text or quote(file) in text}
         if not blamed and self.crashes and _CRASHED in text:
@@ -101,7 +105,7 @@ class Attempts:
 
 def _broken_parquet(files: Sequence[str], spark: SparkSession) -> set[str]:
     """Those of the files that cannot be read to their ends."""
-    paths = spark.createDataFrame([(file,) for file in files], "path string").repartition(len(files))
+    paths = spark.createDataFrame([(file,) for file in files], "path string").repartition(min(len(files), _MOST_PARTS))
     try:
         return {row["path"] for row in paths.mapInArrow(_unreadable_paths, "path string").collect()}
     except (PySparkException, Py4JError):

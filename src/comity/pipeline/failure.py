@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -33,6 +33,7 @@ _NEXT_STEPS = (
     ("Permission denied", "let this user read and write there, then start again"),
     ("OutOfMemoryError", "give Spark more memory: --spark-config spark.driver.memory=4g"),
     ("Answer from Java side is empty", "the Java process of Spark ended, perhaps for want of memory; start again"),
+    ("Connection refused", "the Java process of Spark ended, perhaps for want of memory; start again"),
     ("Python worker exited unexpectedly", "a worker died, perhaps for want of memory; start again"),
 )
 _HINT = "`comity -v` shows Spark's log"
@@ -46,6 +47,13 @@ def spark_failures() -> Iterator[None]:
     except (PySparkException, Py4JError, ConnectionError) as error:
         cause = cause_of(error)
         raise Permanent(f"Spark stopped: {cause}", code="spark-failed", hint=next_step(cause)) from error
+
+
+@contextmanager
+def letting_go() -> Iterator[None]:
+    """Whatever Spark cannot release any more does not matter: its process may be gone, which was told before."""
+    with suppress(PySparkException, Py4JError, ConnectionError):
+        yield
 
 
 def cause_of(error: BaseException) -> str:

@@ -46,7 +46,7 @@ from comity.pipeline.detect_extract import staged_figures
 from comity.pipeline.detect_federation import remove_staged
 from comity.pipeline.detect_state import Progress
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
-from comity.pipeline.failure import spark_failures
+from comity.pipeline.failure import letting_go, spark_failures
 from comity.pipeline.quarantine import Quarantine, SetAside
 from comity.pipeline.read import Inputs
 from comity.pipeline.run import PreparedPlan, Tables, candidates_beside, kept
@@ -187,7 +187,8 @@ class StreamRun:
             self._delivered.close()
             self._delivered = None
         if self._prepared is not None:
-            self._prepared.close()
+            with letting_go():
+                self._prepared.close()
             self._prepared = None
 
     def _current(self, spark: SparkSession) -> PreparedPlan:
