@@ -171,3 +171,11 @@ def test_test_tells_what_is_rejected_although_it_was_declared_total(comity, writ
     result = comity("contract", "test", "g")
     assert result.code == 1
     assert "were said to be accepted" in result.out
+
+
+def test_check_shows_two_values_that_an_attribute_does_not_tell_apart(comity, write):
+    write("f/house.yaml", HOUSE)
+    write("f/station.yaml", STATION)
+    write("f/contract.yaml", CONTRACT.replace("street: street\n", "street: lower(street)\n"))
+    out = comity("contract", "check", "f").out
+    assert "loses something: 'a' and 'A' both give 'a'" in out

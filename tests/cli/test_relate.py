@@ -162,3 +162,26 @@ def test_relate_refuses_bad_types(comity, write):
     types = write("bad.yaml", text)
     codes = _codes(comity("relate", "true", "true", "--types", types, "--type", "A", "--format", "json"))
     assert set(codes) == {"cyclic-inheritance", "unknown-kind", "unknown-unit"}
+
+
+RATES = "from,to,rate,valid_from,valid_until\nEUR,USD,1.25,,\n"
+
+
+def test_relate_converts_money_with_rates(comity, write):
+    filters = ("price > 100 EUR", "price > 125 USD")
+    refused = comity("relate", *filters)
+    assert (refused.code, "no-rates" in refused.err) == (2, True)
+    found = json.loads(comity("relate", *filters, "--rates", write("rates.csv", RATES), "--format", "json").out)
+    assert found["identical"] is True
+
+
+def test_relate_holds_types_to_an_ontology(comity, write):
+    ontology = write("o.yaml", "concepts:\n  Draught: {broader: Length}\n")
+    text = "domain: d\ntypes:\n  Ship: {attributes: {depth: {kind: float, unit: {unit}, concept: Draught}}}\n"
+    for unit, code in (("m", 0), ("kg", 2)):
+        types = write("t.yaml", text.replace("{unit}", unit))
+        options = ("--types", types, "--type", "Ship", "--ontology", ontology)
+        result = comity("relate", f"depth > 1 {unit}", f"depth > 2 {unit}", *options)
+        assert result.code == code, result.err
+    assert "concept-unit" in result.err
+    assert "--ontology needs --types" in comity("relate", "a > 1", "a > 2", "--ontology", ontology).err

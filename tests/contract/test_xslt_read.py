@@ -294,3 +294,16 @@ def test_recursion_without_end_is_a_failure() -> None:
       <xsl:template match="*"><Out><a><xsl:value-of select="f:f(1)"/></a></Out></xsl:template></xsl:stylesheet>"""
     with pytest.raises(Misuse, match="nested function calls"):
         Stylesheet.of(text).run("<In/>")
+
+
+def test_the_fault_of_a_stylesheet_names_what_it_is_about() -> None:
+    text = STYLESHEET_WITH_AN_UNKNOWN_FUNCTION
+    with pytest.raises(Misuse, match=r"function named nosuch\(\), in `nosuch\(room\)`"):
+        Stylesheet.of(text).run("<Fire><room>x</room></Fire>")
+
+
+STYLESHEET_WITH_AN_UNKNOWN_FUNCTION = """\
+<xsl:stylesheet version="2.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
+  <xsl:template match="/Fire"><a><xsl:value-of select="nosuch(room)"/></a></xsl:template>
+</xsl:stylesheet>
+"""

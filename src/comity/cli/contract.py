@@ -205,7 +205,26 @@ def _kept(one: AttributeProperties) -> str:
     if one.injective is None:
         return "constant"
     words = {"exact": "keeps all", "up to rounding": "keeps all up to rounding", "no": "loses something"}
-    return words.get(one.injective.value, "may lose something")
+    return words.get(one.injective.value, "may lose something") + _collapsed(one)
+
+
+def _collapsed(one: AttributeProperties) -> str:
+    """Two values that become one, if such are known."""
+    from comity.expression.evaluate import evaluate
+    from comity.expression.tree import attributes
+
+    if one.collision is None:
+        return ""
+    first, second = one.collision
+    differ = [path for path in sorted(attributes(one.made_from)) if first.get(path) != second.get(path)]
+    told = (_values(event, differ) for event in one.collision)
+    return f": {' and '.join(told)} both give {_value(evaluate(one.made_from, first))}"
+
+
+def _values(event: Event, paths: list[tuple[str, ...]]) -> str:
+    if len(paths) == 1:
+        return _value(event.get(paths[0]))
+    return ", ".join(f"{'.'.join(path)} {_value(event.get(path))}" for path in paths)
 
 
 def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:

@@ -32,6 +32,15 @@ def relate(
         str | None,
         typer.Option("--type", metavar="NAME", help="The type of --types that both are about.", show_default=False),
     ] = None,
+    rates: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV file of exchange rates, for money.", show_default=False)
+    ] = None,
+    ontology: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Concepts that units of --types must fit, on top of ours.", show_default=False
+        ),
+    ] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Tell whether two filters are satisfiable, identical, overlap or cover each other, and merge them.
@@ -39,7 +48,7 @@ def relate(
     Each answer is yes, no or unknown, with an event that shows it. Without types an attribute has the kinds that its
     constraints give it, and numbers are dense.
     """
-    found = _related(*_filters(first, second, _scope(types, type_name)))
+    found = _related(*_filters(first, second, _scope(types, type_name, rates, ontology)))
     if format is Format.JSON:
         write_json(_as_json(found), indent=2)
     else:
@@ -66,18 +75,37 @@ class _Related:
         yield "second_only", self.covers.negated()
 
 
-def _scope(types: Path | None, type_name: str | None) -> Scope:
+def _scope(types: Path | None, type_name: str | None, rates: Path | None, ontology: Path | None) -> Scope:
     from comity.expression.scope import Scope
+    from comity.meaning.rates import Rates
 
-    if types is None and type_name is None:
-        return Scope(convert_open_units=True)
+    known_rates = Rates.read(rates) if rates is not None else None
+    if types is None and type_name is None and ontology is None:
+        return Scope(convert_open_units=True, rates=known_rates)
     if types is None:
-        raise Misuse("--type needs --types", code="missing-option", hint="name the file that declares the type")
+        option = "--ontology" if type_name is None else "--type"
+        raise Misuse(f"{option} needs --types", code="missing-option", hint="name the file that declares the type")
+    if ontology is not None:
+        _check_concepts(types, ontology)
     taxonomy = read_types(types)
     if type_name is None:
         known = ", ".join(one.name for one in taxonomy.types)
         raise Misuse("--types needs --type", code="missing-option", hint=f"one of: {known}")
-    return Scope(taxonomy.type(type_name), taxonomy)
+    return Scope(taxonomy.type(type_name), taxonomy, rates=known_rates)
+
+
+def _check_concepts(types: Path, ontology: Path) -> None:
+    """Refuse types whose units do not measure what their concepts are, by an ontology of the user's own."""
+    from comity.document import read_document
+    from comity.federation.concepts import misfits
+    from comity.meaning.builtin import builtin
+    from comity.meaning.ontology_file import read_ontology
+
+    faults: list[ComityError] = list(
+        misfits(read_document(types), read_types(types), read_ontology(ontology, onto=builtin()))
+    )
+    if faults:
+        raise Faults(faults)
 
 
 def _filters(first: str, second: str, scope: Scope) -> tuple[Filter, Filter]:
@@ -137,7 +165,8 @@ def _merged(first: Filter, second: Filter) -> str:
         return render(tree)
     text = render(with_units(tree, first.scope.open_units))
     try:
-        return text if bind_text(text, Scope(convert_open_units=True)) == tree else render(tree)
+        alone = Scope(convert_open_units=True, rates=first.scope.rates)
+        return text if bind_text(text, alone) == tree else render(tree)
     except Misuse:
         return render(tree)
 

@@ -161,10 +161,24 @@ def _compiled(stylesheet: Stylesheet) -> Any:
     return made
 
 
+def _first_message(told: str) -> str:
+    """What the processor says of the first error; it breaks long messages into lines, often in front of the name.
+
+    >>> _first_message(" Error in {f(room)} on line 2:\\n  XPST0017  Cannot find a function named\\n  Q{http://a}f().\\n")
+    'Cannot find a function named f(), in `f(room)`'
+    """
+    parts = re.split(r"^\s*Error", told, flags=re.MULTILINE)
+    head, _, said = next((part for part in parts if part.strip()), told).partition("\n")
+    message = " ".join(said.split()) or " ".join(told.split())
+    message = re.sub(r"^[A-Z]{4}\d{4}\s+", "", message).replace(" External function calls have been disabled", "")
+    message = re.sub(r"(?<!\.)\.$", "", re.sub(r"Q\{[^}]*\}", "", message))
+    within = re.match(r" in \{(.{1,200})\}", head)
+    return f"{message}, in `{within[1]}`" if within else message
+
+
 def _not_compiled(told: str, stylesheet: Stylesheet) -> Misuse:
     line = re.search(r"on line (\d+)", told)
-    said = [part.strip() for part in told.splitlines() if part.strip() and not part.strip().startswith("Error")]
-    message = re.sub(r"^[A-Z]{4}\d{4}\s+", "", said[0]) if said else told.strip()
+    message = _first_message(told)
     known = ", ".join(sorted(one.name for one in stylesheet.functions)) or "none"
     hint = f"extension functions: {known}" if "function" in message else None
     place = Place(stylesheet.file, int(line[1]) if line else None)
