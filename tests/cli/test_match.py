@@ -251,3 +251,27 @@ def test_match_on_spark_equals_local(comity, types, write, options):
     assert found[0] == found[1]
     assert counts[0] == counts[1]
     assert (counts[0]["events"], counts[0]["rejected"]) == (6, 1)
+
+
+def test_match_goes_on_without_bad_profiles_when_asked(comity, write):
+    odd = "odd: heat > 40 degC and room > 3 km and x = 'a' km\n"
+    text = "a: heat > 40 degC and nonsense(\nhot: heat > 40\nb b: heat > 1\n" + odd
+    profiles = write("bad.txt", text + "attic: room = 'attic'\n")
+    events = write("e.jsonl", b'{"id":"1","source":"/a","type":"T","data":{"heat":50,"room":"attic"}}')
+    assert comity("match", profiles, events).out == ""
+    result = comity("match", profiles, events, "--skip-bad")
+    assert result.code == 2
+    assert result.out == '{"profile":"hot","event":"1"}\n{"profile":"attic","event":"1"}\n'
+    assert [f"bad.txt:{line}" in result.err for line in range(1, 6)] == [True, False, True, True, False]
+    assert "left out: 3 faults of profiles; 2 profiles are good" in result.err
+    counted = json.loads(comity("match", profiles, events, "--skip-bad", "--count", "--format", "json").out)
+    assert (counted["total"], counted["bad_profiles"]) == (2, 3)
+
+
+def test_match_without_bad_profiles_is_as_before_when_asked_to_skip_them(comity, write, profiles, events):
+    assert comity("match", profiles, events, "--skip-bad") == comity("match", profiles, events)
+
+
+def test_match_needs_one_good_profile(comity, write, events):
+    result = comity("match", write("bad.txt", "a: heat >\n"), events, "--skip-bad")
+    assert (result.code, result.out) == (2, "")

@@ -16,11 +16,12 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from comity.cli.counts import print_counts
+from comity.cli.failure import BAD_INPUT, show
 from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import FailOn, FailOnOption, RejectedRecords
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
 from comity.cli.spark import on_spark, start_spark
-from comity.errors import Misuse
+from comity.errors import ComityError, Faults, Misuse
 
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
@@ -75,6 +76,12 @@ def match(
     rejected: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write records that are no events there.", show_default=False)
     ] = None,
+    skip_bad: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad", help="Go on without profiles that are bad; they are listed, and the exit code is 2."
+        ),
+    ] = False,
     fail_on: FailOnOption = FailOn.ALL,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -85,7 +92,9 @@ def match(
     """
     for output in (out, rejected):
         refuse_overwriting(output, profiles, events)
-    found, taxonomy = _read(profiles, types)
+    taxonomy = read_types(types) if types else None
+    found, bad = _read(profiles, taxonomy, skip_bad=skip_bad)
+    _tell_bad(bad, len(found), format)
     with ExitStack() as stack:
         sink = stack.enter_context(nullcontext() if count and out is None else result_stream(out))
         refused = stack.enter_context(RejectedRecords.into(rejected))
@@ -100,15 +109,31 @@ def match(
     refused.report(matches.events, format)
     if count:
         figures = {"events": matches.events, "rejected": refused.count}
+        figures |= {"bad_profiles": len(bad)} if skip_bad else {}
         print_counts(counts, [one.name for one in found], figures, format)
+    if bad:
+        raise typer.Exit(BAD_INPUT)
     refused.leave(matches.events, fail_on)
 
 
-def _read(profiles: Path, types: Path | None) -> tuple[list[Profile], Taxonomy | None]:
-    from comity.match.match import read_bound_profiles
+def _read(profiles: Path, taxonomy: Taxonomy | None, *, skip_bad: bool) -> tuple[list[Profile], list[ComityError]]:
+    """The profiles, and what is wrong with those that are left out; without `skip_bad` nothing may be wrong."""
+    from comity.match.match import read_bound_profiles, read_good_profiles
 
-    taxonomy = read_types(types) if types else None
-    return read_bound_profiles(profiles, taxonomy), taxonomy
+    if not skip_bad:
+        return read_bound_profiles(profiles, taxonomy), []
+    found, bad = read_good_profiles(profiles, taxonomy)
+    if bad and not found:
+        raise Faults(bad)
+    return found, bad
+
+
+def _tell_bad(bad: list[ComityError], good: int, format: Format) -> None:
+    if bad:
+        show(bad, format)
+    if bad and format is Format.TEXT:
+        text = f"left out: {len(bad):,} faults of profiles; {good:,} profiles are good, and go on"
+        console(stderr=True).print(text, style="yellow")
 
 
 def _on_spark(profiles: list[Profile], events: str, taxonomy: Taxonomy | None, session: Session) -> Matches:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from comity.errors import ComityError, Faults, Misuse
 from comity.event.event import Event
-from comity.event.kinds import Value
+from comity.event.kinds import Kind, Value
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EVENT
 from comity.expression.compile import compile_filter
@@ -118,6 +118,35 @@ def read_bound_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> l
     return profiles
 
 
+def read_good_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> tuple[list[Profile], list[ComityError]]:
+    """The profiles of a file that can be read and bound, and what is wrong with the others, in the order of the file.
+
+    A bad one leaves nothing behind: what its attributes are is up to the good ones.
+    """
+    profiles, faults = scan_profiles(path)
+    places = {fault.place for fault in faults}
+    good: list[Profile] = []
+    scopes = _Scopes(taxonomy)
+    for profile in (one for one in profiles if one.place not in places):
+        before = scopes.open_meanings()
+        fault = _fault_of(profile, scopes, taxonomy)
+        if fault is None:
+            good.append(profile)
+        else:
+            faults.append(fault)
+            scopes.restore(*before)
+    return good, sorted(faults, key=_line)
+
+
+def _fault_of(profile: Profile, scopes: _Scopes, taxonomy: Taxonomy | None) -> ComityError | None:
+    simple = as_simple(profile)
+    try:
+        simple.bind(scopes.of(simple)[0])
+    except ComityError as error:
+        return _with_hint(error, simple, taxonomy)
+    return None
+
+
 def check_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> list[Profile]:
     """The profiles of a file, composite ones too; raises `Faults` with all that cannot be read or bound."""
     profiles, faults = scan_profiles(path)
@@ -166,6 +195,14 @@ class _Scopes:
         self._taxonomy = taxonomy
         self._by_type: dict[str, Scope] = {}
         self._open = Scope()
+
+    def open_meanings(self) -> tuple[dict[tuple[str, ...], str | None], dict[tuple[str, ...], Kind]]:
+        """What open attributes were found to be so far."""
+        return dict(self._open.open_units), dict(self._open.open_texts)
+
+    def restore(self, units: dict[tuple[str, ...], str | None], texts: dict[tuple[str, ...], Kind]) -> None:
+        """Let open attributes be again what they were."""
+        self._open = Scope(open_units=units, open_texts=texts)
 
     def of(self, profile: Profile) -> tuple[Scope, frozenset[str] | None]:
         """What a profile's names mean, and the types of its events."""
