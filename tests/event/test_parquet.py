@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 from comity.event import AttributeType, Event, EventType, Kind, Point, Rejected, encode, read_events
 from comity.event.csvlines import ENVELOPE_COLUMNS
-from comity.event.parquet import read_parquet_lines
+from comity.event.parquet import read_parquet_lines, trusted_footer
+from comity.pipeline.detect_pieces import Piece, pieces_of
+from comity.pipeline.read import Inputs
+from tests.event import hostile
 from tests.event.generate import event_types, events, structs
 
 
@@ -147,6 +150,18 @@ def test_read_parquet_events_of_a_broken_file(tmp_path: Path) -> None:
     found = only(path)
     assert isinstance(found, Rejected)
     assert found.faults[0].code == "broken-parquet"
+
+
+@pytest.mark.parametrize("name", ["rows", "footer"])
+def test_a_footer_that_claims_too_much_is_not_trusted(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(hostile.good_parquet())
+    assert trusted_footer(path) is not None
+    assert [len(group.files) for group in Inputs.of([str(path)]).parquet_groups()[0]] == [1]
+    path.write_bytes(hostile.PARQUET[name]())
+    assert trusted_footer(path) is None
+    assert Inputs.of([str(path)]).parquet_groups() == ([], [str(path)])
+    assert pieces_of(Inputs.of([str(path)])) == [Piece(str(path), "records")]
 
 
 def test_read_events_of_a_directory_with_every_format(tmp_path: Path) -> None:

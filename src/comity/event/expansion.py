@@ -20,6 +20,10 @@ class ExpandsTooFarError(EOFError):
     """A file stands for more than `max_expansion` allows; what follows in it is not read."""
 
 
+LEAST_BYTES = 100
+"""What a record weighs at least: one that says nothing costs a rejected record."""
+
+
 class Expansion:
     """Counts what a file of some size gives."""
 
@@ -28,10 +32,14 @@ class Expansion:
         self._most = max(bounds.free_expansion_bytes, bounds.max_expansion * os.path.getsize(path))
         self._given = 0
 
+    def allows(self, size: int) -> bool:
+        """Whether so many bytes are within the bound."""
+        return size <= self._most
+
     def add(self, size: int) -> None:
         """Some more bytes; raises `ExpandsTooFarError` when it is too much."""
         self._given += size
-        if self._given > self._most:
+        if not self.allows(self._given):
             raise ExpandsTooFarError(
                 f"a small file stands for more than {self._most} bytes, so the rest of it is not read"
             )

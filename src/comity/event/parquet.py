@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from comity.event.expansion import LEAST_BYTES, Expansion
 from comity.event.jsonlines import Rejected, TypeLookup, rejected
 from comity.event.rows import DATA, Unfit, row_line
 from comity.event.taxonomy import Taxonomy
@@ -19,6 +20,7 @@ from comity.event.validate import Fault
 
 if TYPE_CHECKING:  # it takes a while to import
     import pyarrow
+    import pyarrow.parquet
 
 _BATCH_ROWS = 1_024
 
@@ -46,6 +48,21 @@ def read_parquet_lines(
         if isinstance(error, OSError) and error.errno is not None:  # the system's, not that of a broken file
             raise
         yield row + 1, broken_parquet(error, file, row + 1)
+
+
+def trusted_footer(path: str | Path) -> pyarrow.parquet.FileMetaData | None:
+    """The footer of a file that may be read by columns; None if it is broken, or claims more than a file of its size
+    can hold: `read_parquet_lines` says what is wrong with it, and in isolation.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        footer = parquet.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return None
+    sizes = (footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
+    return footer if Expansion(path).allows(max(LEAST_BYTES * footer.num_rows, sum(sizes))) else None
 
 
 def broken_parquet(error: Exception, file: str, row: int = 1) -> Rejected:

@@ -23,7 +23,7 @@ from comity.connect.durable import write_whole
 from comity.event.event import Event
 from comity.event.files import read_events, unreadable
 from comity.event.jsonlines import Rejected, decode, encode
-from comity.event.parquet import batch_lines
+from comity.event.parquet import batch_lines, trusted_footer
 from comity.event.types import EventType
 from comity.event.window import Window
 from comity.limits import Limits, limited, limits
@@ -80,11 +80,10 @@ def pieces_of(inputs: Inputs) -> list[Piece]:
 
 
 def _row_groups(file: str) -> list[Piece]:
-    try:
-        count = parquet.read_metadata(file).num_row_groups
-    except (pa.ArrowException, OSError):
-        return [Piece(file, "records")]  # the in-process reader says what is wrong with it
-    return [Piece(file, "rows", number, number + 1) for number in range(count)]
+    footer = trusted_footer(file)
+    if footer is None:
+        return [Piece(file, "records")]  # the reader of whole files says what is wrong with it
+    return [Piece(file, "rows", number, number + 1) for number in range(footer.num_row_groups)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pyarrow import parquet
 from comity.event.files import event_files
 from comity.event.formats import OnSpark, format_of
 from comity.event.owners import ANYBODY, Domains, Owners
+from comity.event.parquet import trusted_footer
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
 from comity.pipeline.facts import Facts, facts_of
 
@@ -50,7 +51,7 @@ class Inputs:
         groups: dict[tuple[str, Domains | None], list[tuple[str, parquet.FileMetaData]]] = {}
         others: list[str] = []
         for file in self.parquet:
-            footer = _footer(file)
+            footer = trusted_footer(file)
             schema = None if footer is None else footer.schema.to_arrow_schema().remove_metadata()
             if footer is None or schema is None or not all(_is_known(one.type) for one in schema):
                 others.append(file)
@@ -88,11 +89,3 @@ class ParquetGroup:
         footers = [footer for _, footer in group]
         rows = sum(footer.num_rows for footer in footers)
         return cls([file for file, _ in group], facts_of(footers), rows, domains)
-
-
-def _footer(file: str) -> parquet.FileMetaData | None:
-    """None for a file that is broken: the in-process reader says how."""
-    try:
-        return parquet.read_metadata(file)
-    except (pa.ArrowException, OSError):
-        return None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import IO
 
-from comity.event.expansion import ExpandsTooFarError, Expansion
+from comity.event.expansion import LEAST_BYTES, ExpandsTooFarError, Expansion
 from comity.event.isolation.messages import (
     Answer,
     Asked,
@@ -39,8 +39,6 @@ READERS = {
 """What a request may ask for: a function of a path, a lookup of types, and the number of the last record not wanted."""
 
 _PIECE_BYTES = 65_536
-_LEAST_BYTES = 100
-"""What a record weighs at least: one that says nothing costs a rejected record."""
 
 
 def serve() -> None:
@@ -79,7 +77,7 @@ class _Decoding:
             expansion = Expansion(request.path)
             for number, line in read(request.path, self._types(), name=request.name, after=request.after):
                 size = len(line) if isinstance(line, bytes) else 0
-                expansion.add(max(size, _LEAST_BYTES))
+                expansion.add(max(size, LEAST_BYTES))
                 self._add(number, line, size)
         except ExpandsTooFarError as error:
             return Failed(code="expands-too-far", reason=str(error))
@@ -98,7 +96,7 @@ class _Decoding:
         if isinstance(line, bytes) and size > limits().max_record_bytes:
             line = rejected(line, [too_long(f"{size} bytes")], number, self._request.name)
         self._records.append((number, line))
-        self._bytes += max(size, _LEAST_BYTES)
+        self._bytes += max(size, LEAST_BYTES)
         if self._bytes > self._most_bytes:
             self._hand_over()
             _allow_time()
