@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from comity.cli.rejected import describe
 from comity.connect.folder import REJECTED
 from comity.engine import run_into_folder
 from comity.event import read_events
@@ -191,3 +192,16 @@ def test_line_numbers_go_on_over_batches_and_parts(tmp_path: Path) -> None:
     assert of((file, 0), (file, 4), (file, 4)) == [3, 4, 5]
     assert of((other, 5)) == [4]
     assert of(("/nowhere", 0), ("/nowhere", 9)) == [1, None]
+
+
+def test_records_of_a_live_source_name_it(spark: SparkSession, folder: Path) -> None:
+    landed = folder / "out" / ".landing" / "plant-door" / "000001.jsonl"
+    landed.parent.mkdir(parents=True)
+    landed.write_bytes(lines())
+    run_on_spark(plan_of(folder), [str(landed)], folder / "out", spark, now=NOW)
+    found = [json.loads(line) for file in (folder / "out" / REJECTED).glob("*.jsonl") for line in file.open()]
+    assert {one["origin"] for one in found} == {"plant.door"}
+    types = load(folder / "federation").find_type
+    summary = run_into_folder(plan_of(folder), read_events(landed, types, require_time=True), folder / "here")
+    assert summary.rejected_examples["missing"]["origin"] == "plant.door"
+    assert describe(summary.rejected_examples["missing"]).startswith("source plant.door: heat ")

@@ -102,6 +102,8 @@ def describe(record: Mapping[str, Any]) -> str:
     line = record.get("line")
     parts = (record.get("file"), line, first.get("column") if line is not None else None)
     place = ":".join(str(part) for part in parts if part is not None)
+    if record.get("origin"):  # the file that it landed in is gone by now
+        place = f"source {record['origin']}"
     contract = f"contract {record['contract']}" if record.get("contract") else ""
     where = ", ".join(part for part in (place, contract, _identity(record) if contract else "") if part)
     subject = f"{first['path']} " if first["path"] else ""

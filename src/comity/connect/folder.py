@@ -78,3 +78,13 @@ def _remove_attempt(out: Path, prefix: str) -> None:
 
 def _moves(parts: list[Path], target: Path, prefix: str, suffix: str) -> Iterator[tuple[Path, Path]]:
     return ((part, target / f"{prefix}-{number:05d}{suffix}") for number, part in enumerate(parts))
+
+
+def landed_source(file: str | None) -> str | None:
+    """The live source, as `DOMAIN.SOURCE`, whose records a file holds; None for a file that somebody else wrote.
+
+    >>> landed_source("/results/.landing/house-door/000001.jsonl"), landed_source("/events/000001.jsonl")
+    ('house.door', None)
+    """
+    folder = Path(file).parent if file else None
+    return folder.name.replace("-", ".", 1) if folder is not None and folder.parent.name == LANDING else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from comity.connect.claim import locked_folder
-from comity.connect.folder import REJECTED, Results
+from comity.connect.folder import REJECTED, Results, landed_source
 from comity.connect.notification import notification_line
 from comity.connect.staged import staged_results
 from comity.engine.run import Notification, run
@@ -35,7 +35,8 @@ def run_into_folder(
                     matched.add(outcome.event.identity)
                 staged.put(outcome.subscriber, notification_line(encode(outcome.event), outcome.profile))
             else:
-                refused = outcome.as_dict()
+                origin = landed_source(outcome.source_file)
+                refused = {**outcome.as_dict(), **({"origin": origin} if origin else {})}
                 reasons.take(refused)
                 staged.put(REJECTED, json.dumps(refused, ensure_ascii=False).encode())
     told = {name: delivered[name] for name in plan.profiles}

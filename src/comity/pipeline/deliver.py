@@ -159,7 +159,7 @@ def rejected_line() -> Column:
     """A rejected record with its faults, as JSON."""
     rejected = F.col("rejected")
     faults = F.parse_json(rejected.getField("reason"))
-    parts = [rejected.getField(name).alias(name) for name in ("file", "line", "raw")]
+    parts = [rejected.getField(name).alias(name) for name in ("file", "line", "origin", "raw")]
     return F.to_json(F.struct(*parts, faults.alias("faults")))
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from comity.connect.folder import landed_source
 from comity.event.event import Event
 from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
 from comity.event.kinds import Kind, Value, to_microseconds
@@ -62,9 +63,12 @@ REJECTED_TYPE = T.StructType(
         T.StructField("line", T.LongType()),
         T.StructField("raw", T.StringType()),
         T.StructField("reason", T.StringType()),
+        T.StructField("origin", T.StringType()),
     ]
 )
-"""A record that was refused: its file, its line where that is known, its text, cut short, and every fault as JSON."""
+"""A record that was refused: its file, its line where that is known, its text, cut short, every fault as JSON, and the
+live source that it came from, if there is one.
+"""
 
 
 def spark_type(attribute: AttributeType) -> T.DataType:
@@ -278,7 +282,9 @@ def _fill(columns: list[list[Any]]) -> None:
 
 def rejected_fields(record: Rejected) -> dict[str, Any]:
     reason = msgspec.json.encode([fault.as_dict() for fault in record.faults]).decode()
-    return {"file": plain_path(record.source_file), "line": record.line_number, "raw": record.raw, "reason": reason}
+    file = plain_path(record.source_file)
+    told = {"file": file, "line": record.line_number, "raw": record.raw, "reason": reason}
+    return {**told, "origin": landed_source(file)}
 
 
 def type_lookup(types: Sequence[EventType]) -> TypeLookup:
