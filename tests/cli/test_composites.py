@@ -4,8 +4,12 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
+from comity.event import Event, read_events
+from comity.federation import load
 from comity.limits import limited
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
@@ -144,8 +148,8 @@ def test_add_checks_the_cost_of_operands(comity, city):
     assert (result.code, "rising/b" in result.err, "[profile-too-costly]" in result.err) == (2, True, True)
 
 
-def _backtest(comity, city, *arguments):
-    base = ("backtest", city, "--events", city / "events", "--engine", "local", "--format", "json")
+def _backtest(comity, city, *arguments, events=None, engine="local"):
+    base = ("backtest", city, "--events", events or city / "events", "--engine", engine, "--format", "json")
     result = comity(*base, *arguments)
     assert result.code == 0, result.err
     return json.loads(result.out)
@@ -176,9 +180,41 @@ def test_backtest_of_another_filter_keeps_the_parameters(comity, city):
     assert _backtest(comity, city, "--profile", "spreading", "--on", "Incident", "--where", "true")["sent"] == 4
 
 
-def test_backtest_on_spark_is_refused(comity, city):
-    result = comity("backtest", city, "--events", city / "events", "--profile", "spreading")
-    assert (result.code, "[composite-profile]" in result.err, "--engine local" in result.err) == (2, True, True)
+QUIET = ("--profile", "quiet", "--domain", "fire_station", "--on", "Incident a ; not Incident n within 1 min")
+ABSENT = ("--profile", "absent", "--domain", "fire_station", "--on", "not Incident n within 20 s")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--profile", "spreading"),
+        ("--profile", "spreading", "--from", "2026-11-15T18:03:00Z"),
+        (*QUIET, "--to", "2026-11-15T18:04:10Z"),
+        (*ABSENT, "--from", "2026-11-15T18:03:50Z", "--to", "2026-11-15T18:06:00Z"),
+    ],
+)
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_backtest_on_spark_gives_the_same(comity, city, spark, arguments, form):
+    events = city / "events"
+    if form == "parquet":
+        events = _as_parquet(events, city / "rows")
+    here = _backtest(comity, city, *arguments, events=events)
+    there = _backtest(comity, city, *arguments, events=events, engine="spark")
+    assert there == here
+    assert here["sent"] > 0
+
+
+def _as_parquet(events, folder):
+    """The events that are some, as rows: a file for each type."""
+    folder.mkdir()
+    by_type = {}
+    for record in read_events(events, load(events.parent).find_type):
+        if isinstance(record, Event):
+            row = {"id": record.id, "source": record.source, "type": record.type, "time": record.time, **record.data}
+            by_type.setdefault(record.type, []).append(row)
+    for name, rows in by_type.items():
+        parquet.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
+    return folder
 
 
 @pytest.mark.parametrize(

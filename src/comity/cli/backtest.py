@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,12 +27,9 @@ from comity.errors import Misuse
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from comity.event.event import Event
-    from comity.event.jsonlines import Rejected
     from comity.federation import Federation
     from comity.plan import Plan, Summary
     from comity.plan.backtest import Report, Tally
-    from comity.plan.period import Period
 
 EXAMPLE = "Example:  comity backtest examples/two_houses --profile serious_fires --events examples/two_houses/events"
 
@@ -81,8 +78,8 @@ def backtest(
     """Show what a profile would have sent over stored events.
 
     The profile is one of the federation's, perhaps with another filter (--where), or a new one (--domain, --on and
-    --where). A composite one needs --engine local. TIME is 2026-01-31 or 2026-01-31T12:00:00Z. With --out the
-    notifications are kept as `run` keeps them, and `run --stream` on the same folder does not send them again.
+    --where). TIME is 2026-01-31 or 2026-01-31T12:00:00Z. With --out the notifications are kept as
+    `run` keeps them, and `run --stream` on the same folder does not send them again.
     """
     from comity.connect.claim import claimed_folder
     from comity.event.files import event_files
@@ -94,15 +91,12 @@ def backtest(
     length_s = read_bucket(bucket) if bucket is not None else None
     found = _federation(federation, profile, domain, on, where)
     plan = backtest_plan(compile_plan(found), profile, period)
-    if plan.patterns and engine is Engine.SPARK:
-        hint = "let this process do it, with --engine local"
-        raise Misuse(f"{profile!r} is a composite profile", code="composite-profile", hint=hint)
     tally = Tally(plan, profile, length_s, period.until)
     event_files(events)  # refuses what is not there, before the folder is touched
     with claimed_folder(out, overwrite=overwrite) if out else nullcontext(), _working_folder(out) as folder:
         if engine is Engine.LOCAL:
             with _working(f"reading {events}", format):
-                summary = _run_here(found, plan, events, period, folder)
+                summary = _run_here(found, plan, events, folder)
         else:
             summary = _run_on_spark(plan, events, folder, master, context.ensure_object(Session), format)
         _tally(tally, folder, out)
@@ -141,34 +135,14 @@ def _federation(folder: Path, profile: str, domain: str | None, on: str | None, 
     return add(folder, [tried], replacing=True).federation
 
 
-def _run_here(federation: Federation, plan: Plan, events: Path, period: Period, folder: Path) -> Summary:
+def _run_here(federation: Federation, plan: Plan, events: Path, folder: Path) -> Summary:
     from comity.engine import run_into_folder
     from comity.event.files import read_events
     from comity.event.window import Window
 
     window = Window.of_history(datetime.now(UTC))
     checked = read_events(events, federation.find_type, require_time=True, window=window)
-    if not plan.patterns:
-        return run_into_folder(plan, checked, folder)
-    during = _During(checked, period)
-    summary = run_into_folder(plan, during, folder)
-    return replace(summary, records=summary.records + during.left_out)
-
-
-class _During:
-    """The events of a period, and what is no event; a silence is not to begin before it."""
-
-    def __init__(self, records: Iterable[Event | Rejected], period: Period) -> None:
-        self.left_out = 0
-        self._records, self._period = records, period
-
-    def __iter__(self) -> Iterator[Event | Rejected]:
-        for record in self._records:
-            time = getattr(record, "time", None)
-            if time is None or self._period.has(time):
-                yield record
-            else:
-                self.left_out += 1
+    return run_into_folder(plan, checked, folder)
 
 
 def _run_on_spark(

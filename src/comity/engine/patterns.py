@@ -49,9 +49,14 @@ class PatternRun:
         }
 
     def see(self, event: Event) -> None:
-        """Note an event of whatever type: traces start with the first, and end with the last."""
-        if self.plan.patterns:
+        """Note an event of whatever type: traces start with the first that counts, and end with the last."""
+        if self.plan.patterns and self._counts(event):
             self._extraction.see(event)
+
+    def _counts(self, event: Event) -> bool:
+        since, until = self.plan.seen
+        assert event.time is not None, "events without a time are rejected"
+        return (since is None or event.time >= since) and (until is None or event.time < until)
 
     def takes(self, outcome: Notification | Rejected) -> bool:
         """Whether it is an event for an operand, which is taken."""

@@ -32,7 +32,7 @@ from comity.pipeline.failure import spark_failures
 from comity.pipeline.read import Inputs
 from comity.pipeline.results import count_profiles, read_reasons, told_in, write_results
 from comity.pipeline.rows import RowTable
-from comity.pipeline.worker import Work, hits_in_files, hits_in_lines
+from comity.pipeline.worker import ALL_TIMES, Work, hits_in_files, hits_in_lines
 from comity.pipeline.wrap import NO_GLOBS, read_lines
 from comity.plan.matching import How, choose_matching
 from comity.plan.stages import Plan, Summary
@@ -176,7 +176,9 @@ class PreparedPlan:
         for rows in tables.rows:
             table = RowTable(rows.table, self.work, window, rows.facts, rows.domains)
             time = F.unix_micros(table.envelope["time"])
-            ends = rows.table.filter(table.vouched).select(F.min(time), F.max(time)).first()
+            begin, end = self.work.seen
+            counts = table.vouched if self.work.seen == ALL_TIMES else table.vouched & time.between(begin, end - 1)
+            ends = rows.table.filter(counts).select(F.min(time), F.max(time)).first()
             assert ends is not None, "an aggregate has one row"
             found += [time for time in ends if time is not None]
         return found

@@ -76,6 +76,9 @@ def hits_in_files(
     return paths.mapInArrow(FileWorker(shared, window, limits(), owners).batches, hits_schema(work.types))
 
 
+ALL_TIMES = (-(2**63), 2**63 - 1)
+
+
 @dataclass(slots=True)
 class Work:
     """What the workers must know of a plan, the same for every batch; what they prepare stays with them."""
@@ -85,6 +88,8 @@ class Work:
     matchers: dict[str, TypedMatcher]
     named: dict[str, EventType]
     """Every local type by its qualified name, the abstract ones too."""
+    seen: tuple[int, int] = ALL_TIMES
+    """From when, and until before when, events count for silences, in microseconds."""
     _pairs: dict[str, pa.StructArray] = field(default_factory=dict, init=False)
 
     def found(self, name: str, offsets: npt.NDArray[np.int64], ids: Ints) -> pa.Array:
@@ -103,10 +108,10 @@ class Work:
     def __getstate__(self) -> tuple[Any, ...]:
         # The matchers have the conditions; the workers need to know only whose they are.
         tests = {name: tuple(replace(test, condition=TRUE) for test in own) for name, own in self.ways.tests.items()}
-        return self.types, Ways(self.ways.ways, tests), self.matchers, self.named
+        return self.types, Ways(self.ways.ways, tests), self.matchers, self.named, self.seen
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.types, self.ways, self.matchers, self.named = state
+        self.types, self.ways, self.matchers, self.named, self.seen = state
         self._pairs = {}
 
     @classmethod
@@ -118,7 +123,8 @@ class Work:
             name: TypedMatcher(by_name[name], [test.condition for test in tests]) for name, tests in ways.tests.items()
         }
         named = by_name | {one.qualified_name: one for one in plan.abstract_types}
-        return cls(plan.types, ways, matchers, named)
+        ends = [limit if end is None else _microseconds(end) for end, limit in zip(plan.seen, ALL_TIMES, strict=True)]
+        return cls(plan.types, ways, matchers, named, (ends[0], ends[1]))
 
 
 class HasValue(Protocol):
@@ -164,7 +170,8 @@ class Worker(ABC):
             return
         assert checked.time is not None, "events without a time are rejected"
         time = _microseconds(checked.time)
-        rows.see(time, time)
+        if self.work.seen[0] <= time < self.work.seen[1]:
+            rows.see(time, time)
         matcher = self.work.matchers.get(checked.type)
         hits = matcher.match_one(checked) if matcher else []
         if hits:
@@ -239,8 +246,9 @@ class LineWorker(Worker):
             scanned = self._scan(domains, batch)
             for events, hits in self._groups(scanned, schema):
                 counted += events.num_rows
-                if events.num_rows:
-                    ends = pc.min_max(events.column("event.time").cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
+                times = self._seen(events.column("event.time").cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
+                if len(times):
+                    ends = pc.min_max(times)
                     rows.see(ends["min"].as_py(), ends["max"].as_py())
                 if hits is not None:
                     yield hits
@@ -255,6 +263,13 @@ class LineWorker(Worker):
         yield rows.batch()
 
     # As columns
+
+    def _seen(self, times: pa.Array) -> pa.Array:
+        """Those that count for silences."""
+        begin, end = self.work.seen
+        if (begin, end) == ALL_TIMES:
+            return times
+        return times.filter(pc.and_(pc.greater_equal(times, begin), pc.less(times, end)))
 
     def _can_scan(self, batch: pa.RecordBatch) -> bool:
         """Whether it pays, and every line is whole: a line that was cut could pass for one that was not."""

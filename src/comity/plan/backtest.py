@@ -51,7 +51,8 @@ def backtest_plan(plan: Plan, profile: str, period: Period) -> Plan:
     else:
         routes = found.routes
     patterns = () if planned is None else (planned,)
-    return replace(plan, routes=tuple(route_during(route, period) for route in routes), patterns=patterns)
+    narrowed = tuple(route_during(route, period) for route in routes)
+    return replace(plan, routes=narrowed, patterns=patterns, seen=(period.since, period.until))
 
 
 def _on_way(route: Route, number: int, profile: str) -> Route:

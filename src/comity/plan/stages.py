@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from comity.contract.mapping import Mapping
 from comity.event.reasons import Reasons, RejectedRecord
@@ -102,6 +103,8 @@ class Plan:
     abstract_types: tuple[EventType, ...] = ()
     """Those that have no events of their own, which an event is told that names one."""
     patterns: tuple[PlannedPattern, ...] = ()
+    seen: tuple[datetime | None, datetime | None] = (None, None)
+    """From when, and until before when, events count for silences, which begin with the first and end with the last."""
 
     @property
     def subscribers(self) -> tuple[str, ...]:
