@@ -70,6 +70,12 @@ py4j.protocol.Py4JJavaError: An error occurred while calling o312.parquet.
 \tat org.apache.spark.Task.run(Task.scala:147)
 Caused by: java.io.IOException: FAILED_TO_UNCOMPRESS(5)
 """
+STREAM_FULL = """\
+[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: File too large SQLSTATE: XXKST
+=== Streaming Query ===
+Identifier: [id = 1, runId = 2]
+Current State: ACTIVE
+"""
 CRASHED = """\
 An error occurred while calling o192.collectToPython.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 2.0 failed 1 times
@@ -85,6 +91,7 @@ Caused by: java.io.EOFException
     [
         (JAVA_FULL, "java.io.IOException: No space left on device", "make room"),
         (STREAM_TRACE, "java.io.IOException: FAILED_TO_UNCOMPRESS(5)", "-v"),
+        (STREAM_FULL, "File too large", "ulimit"),
         (CRASHED, "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)", "a worker died"),
         ("Answer from Java side is empty", "Answer from Java side is empty", "Java process"),
         ("", "no reason given", "-v"),

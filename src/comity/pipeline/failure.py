@@ -13,6 +13,7 @@ from comity.errors import Permanent
 
 _MOST_CHARS = 500
 _JAVA = re.compile(r"(?:Caused by:\s*|^:?\s*)(?P<what>(?:[a-z_]\w*\.)+[A-Z][\w$]*(?:Error|Exception|Throwable)?:.*)")
+_STREAM = re.compile(r"terminated with exception: (?P<what>.*?)(?: SQLSTATE: \w+)?$")
 _PYTHON_TRACE = "Traceback (most recent call last):"
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Misuse|Permanent|Retryable)\b")
 _WRAPPERS = (
@@ -73,7 +74,7 @@ def cause_in(text: str) -> str:
     'java.io.IOException: No space left on device'
     """
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    candidates = [*_python_errors(lines), *reversed(_java_errors(lines)), *lines]
+    candidates = [*_python_errors(lines), *reversed(_java_errors(lines)), *_stream_errors(lines), *lines]
     told = (one.strip() for one in candidates if not one.strip().startswith(_WRAPPERS))
     return next(told, lines[0].strip() if lines else "no reason given")[:_MOST_CHARS]
 
@@ -87,6 +88,12 @@ def _python_errors(lines: list[str]) -> list[str]:
             if end is not None and not _is_bridge(end):
                 found.append(end)
     return found
+
+
+def _stream_errors(lines: list[str]) -> list[str]:
+    """What ended a streaming query by itself."""
+    found = (_STREAM.search(line) for line in lines)
+    return [one["what"] for one in found if one is not None and not one["what"].endswith(_PYTHON_TRACE)]
 
 
 def _is_bridge(line: str) -> bool:
