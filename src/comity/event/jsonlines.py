@@ -233,6 +233,9 @@ def _event(record: dict[str, Any], lookup: TypeLookup | None, require_time: bool
     time = _time(record.get("time"), require_time, faults)
     subject, version = (_optional_text(record, key, faults) for key in ("subject", "typeversion"))
     sequence, mode = _sequence(record.get("sequence"), faults), _mode(record.get("mode"), faults)
+    if declared is not None and declared.version is not None and version not in (None, declared.version):
+        reason = f"is not the version of the type, which is {declared.version}"
+        faults.append(fault("event.typeversion", version, reason, "wrong-version"))
     qualified = declared.qualified_name if declared is not None else name
     return Event(id, source, qualified, time, data, subject, sequence, mode, version) if not faults else None
 

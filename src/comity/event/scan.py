@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from comity.event.scan_plan import Bytes, Layout, Longs, Of, Plan, layout_of
 from comity.event.types import EventType
@@ -84,7 +85,7 @@ class LineScanner:
         bounds = kernels.Bounds(limits().max_record_bytes, *self._range_us())
         count, doubts = kernels.scan_lines(layout.plan, work, bounds, data, offsets, found)
         groups = self._groups(layout, work, data, found.lines[:count], found.types[:count])
-        return Scanned(found.doubtful[:doubts].copy(), groups)
+        return _of_their_versions(Scanned(found.doubtful[:doubts].copy(), groups))
 
     def _range_us(self) -> tuple[int, int]:
         earliest = _LEAST if self.earliest_us is None else max(_LEAST, self.earliest_us)
@@ -121,6 +122,21 @@ class LineScanner:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_layout": None}
+
+
+def _of_their_versions(scanned: Scanned) -> Scanned:
+    """Without the events that say another version than their type has: they are doubtful."""
+    doubtful, groups = [scanned.doubtful], list[Group]()
+    for group in scanned.groups:
+        if group.type.version is None:
+            groups.append(group)
+            continue
+        other = pc.fill_null(pc.not_equal(group.batch.column("event.version"), group.type.version), False)
+        is_other = other.to_numpy(zero_copy_only=False)
+        doubtful.append(group.rows[is_other])
+        if not is_other.all():
+            groups.append(Group(group.type, group.rows[~is_other], group.batch.filter(pc.invert(other))))
+    return Scanned(np.sort(np.concatenate(doubtful)) if len(doubtful) > 1 else scanned.doubtful, groups)
 
 
 def _lines(lines: pa.Array) -> tuple[Bytes, Longs]:

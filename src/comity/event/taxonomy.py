@@ -14,7 +14,7 @@ from comity.event.types import ENVELOPE_NAME, EVENT, AttributeType, EventType
 MAX_INHERITANCE = 64
 """Types between one and the root."""
 
-_TYPE_KEYS = {"extends", "description", "abstract", "attributes"}
+_TYPE_KEYS = {"extends", "description", "abstract", "version", "attributes"}
 _NAMESPACE_KEYS = ("namespace", "domain", "contract")
 _TOP_KEYS = {*_NAMESPACE_KEYS, "types"}
 
@@ -178,9 +178,18 @@ class _TaxonomyReader:
         self._check_inherited(own[name], parent, (*path, "attributes"))
         abstract = self.declarations.flag(body.get("abstract"), (*path, "abstract"))
         description = self.declarations.text(body.get("description"), (*path, "description"))
-        built = EventType(name, namespace, parent, own[name], abstract, description)
+        version = self._version(body.get("version"), (*path, "version"))
+        built = EventType(name, namespace, parent, own[name], abstract, description, version)
         self._built[name] = built
         return built
+
+    def _version(self, given: Any, path: tuple[str, ...]) -> str | None:
+        """A text, or a whole number, which stands for its text."""
+        is_number = isinstance(given, int) and not isinstance(given, bool)
+        found = str(given) if is_number else self.declarations.text(given, path)
+        if found == "":
+            self._fault("`version` is empty", path, "bad-value")
+        return found
 
     def _check_inherited(self, own: dict[str, AttributeType], parent: EventType, path: tuple[str, ...]) -> None:
         for name in own.keys() & parent.attributes.keys():

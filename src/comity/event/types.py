@@ -91,6 +91,8 @@ class EventType:
     own: Mapping[str, AttributeType] = field(default_factory=dict, hash=False)
     abstract: bool = field(default=False, hash=False)
     description: str | None = field(default=None, compare=False)
+    version: str | None = field(default=None, hash=False)
+    """What an event says as its `typeversion`, if it says one; None when it may say anything."""
     attributes: Mapping[str, AttributeType] = field(init=False, compare=False, repr=False)
     qualified_name: str = field(init=False, compare=False, repr=False)
 

@@ -152,6 +152,8 @@ def _type_as_dict(type: EventType) -> dict[str, Any]:
         told["description"] = type.description
     if type.abstract:
         told["abstract"] = True
+    if type.version is not None:
+        told["version"] = type.version
     return told | {"attributes": _attributes(type.attributes)}
 
 

@@ -169,6 +169,8 @@ class RowTable:
         fits = F.lit(False)
         for one in self._types():
             self._attributes[one.qualified_name], is_fit = self._reader.attributes(one)
+            if one.version is not None and self._reader.has("version"):
+                is_fit &= F.coalesce(self.envelope["version"] == one.version, F.lit(True))
             fits = F.when(self._is(one.qualified_name), is_fit).otherwise(fits)
         self.vouched = F.coalesce(is_fine & fits, F.lit(False))
         """Whether a row surely is an event that fits its type; never null."""

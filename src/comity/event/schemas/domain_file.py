@@ -42,6 +42,8 @@ def type_declaration(one: EventType, descriptions: Mapping[Path, str] | None = N
         declared["extends"] = one.parent.name
     if one.abstract:
         declared["abstract"] = True
+    if one.version is not None:
+        declared["version"] = one.version
     if one.description:
         declared["description"] = one.description
     if one.own:
