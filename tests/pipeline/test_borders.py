@@ -52,8 +52,8 @@ def check(spark: SparkSession, folder: Path, *files: Path) -> None:
     (texts / "profiles.yaml").write_text(PROFILES)
     federation = load(texts)
     plan = compile_plan(federation)
-    read = (one for file in files for one in read_events(file, federation.find_type, require_time=True))
-    records = list(Window.of_history(NOW).check_all(read))
+    types, window = federation.find_type, Window.of_history(NOW)
+    records = [one for file in files for one in read_events(file, types, require_time=True, window=window)]
     summary = run_on_spark(plan, [str(file) for file in files], folder / "out", spark, now=NOW)
     assert outcomes_in(folder / "out", plan.subscribers) == outcomes_of(run(plan, records))
     assert summary.records == len(records)

@@ -75,10 +75,10 @@ class Case:
         """The events, as events of other sources."""
         return [msgspec.structs.replace(event, source=prefix + event.source) for event in self.events]
 
-    def read(self, files: Iterable[Path]) -> list[Event | Rejected]:
+    def read(self, files: Iterable[Path], window: Window = WINDOW) -> list[Event | Rejected]:
         """The records of files, as the reader in this process takes them."""
-        found = (one for file in files for one in read_events(file, self.federation.find_type, require_time=True))
-        return list(WINDOW.check_all(found))
+        types = self.federation.find_type
+        return [one for file in files for one in read_events(file, types, require_time=True, window=window)]
 
 
 def as_file(folder: Path, name: str, found: Sequence[bytes]) -> Path:
@@ -185,7 +185,7 @@ def test_a_batch_of_every_form_gives_what_the_plan_means(spark: SparkSession, tm
     files = [file for write in (json_file, csv_file, parquet_files) for file in write(case, tmp_path)]
     with limited(max_column_profiles=(256, 1)[seed % 2]):  # by columns, or by the kernel
         told = by_batch(spark, case, files, tmp_path / "out", list(Results)[seed // 2 % 2])
-    records = case.read(files)
+    records = case.read(files, Window.of_history(NOW))
     assert outcomes_in(tmp_path / "out", case.plan.subscribers) == outcomes_of(run_reference(case.plan, records))
     counted = run_into_folder(case.plan, records, tmp_path / "counted")
     assert (told.records, told.rejected, told.delivered) == (counted.records, counted.rejected, counted.delivered)
