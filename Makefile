@@ -22,11 +22,12 @@ dev: $(DEV)
 demo: install
 	@$(BIN)/comity demo
 
-# Spark's tests share one session in one process, so they run on their own.
+# Spark's tests come last, since they are the slow ones. A process of them has one session, which the tests of a file
+# share; two of them keep two cores busy, and more would only fight for memory.
 test: dev
 	@status=0; \
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not spark" || status=$$?; \
-	$(BIN)/python -m pytest -m spark || status=$$?; \
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m spark || status=$$?; \
 	exit $$status
 
 check: lint types imports docs test
