@@ -244,3 +244,15 @@ def test_what_is_kept_outlives_the_file(tmp_path: Path) -> None:
     Quarantine(tmp_path).take(3, record)
     kept = [path for path in (tmp_path / "quarantine").iterdir() if path.suffix == ".avro"]
     assert [path.read_bytes() for path in kept] == [b"Obj"]
+
+
+def test_a_file_is_not_blamed_for_another_whose_path_holds_its_own() -> None:
+    files = ["/e/a.jsonl", "/e/a.jsonl.gz", "/f/e/a.jsonl"]
+    noted: list[Doubts] = []
+
+    def attempt(doubts: Doubts) -> None:
+        if doubts is NO_DOUBTS:
+            raise Py4JError("file:///e/a.jsonl.gz cannot be read: it is broken.")
+
+    Attempts(files, None, on_doubt=noted.append, pause=lambda seconds: None).run(attempt)  # type: ignore[arg-type]
+    assert [one.whole for one in noted] == [{"/e/a.jsonl.gz"}]

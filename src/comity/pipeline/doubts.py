@@ -7,6 +7,7 @@ out, and one rejected record stands for it.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -94,13 +95,18 @@ class Attempts:
         if any(exhausted in text for exhausted in _EXHAUSTED):
             return set()  # no file is to blame for that
         read = [file for file in self.files if file not in self.doubts.unreadable]
-        blamed = {file for file in read if file in text or quote(file) in text}
+        blamed = {file for file in read if _names(text, file)}
         if not blamed and self.crashes and _CRASHED in text:
             return set(read) - self.doubts.whole  # a worker that reads a whole file decodes it in another process
         rows = [file for file in read if file not in self.doubts.whole and format_of(file).on_spark is OnSpark.ROWS]
         if len(rows) > 1 and blamed & set(rows):
             blamed |= _broken_parquet(rows, self.spark)
         return blamed
+
+
+def _names(text: str, file: str) -> bool:
+    """Whether a text names a file, as it is or as a URL, and not another one whose path holds its path."""
+    return any(re.search(rf"(?<!\w){re.escape(path)}(?!\.?\w)", text) for path in (file, quote(file)))
 
 
 def _broken_parquet(files: Sequence[str], spark: SparkSession) -> set[str]:
