@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import reduce
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -19,6 +20,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from comity.event.event import Event
+from comity.event.files import read_events
 from comity.event.jsonlines import Rejected
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
@@ -29,6 +32,8 @@ from comity.pipeline.columns import OpenColumns, TypedColumns, compile_filter
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.line_numbers import LineNumbers, NumberOf
 from comity.pipeline.operands import quoted
+from comity.pipeline.read import Inputs
+from comity.pipeline.worker import batched
 from comity.pipeline.wrap import (
     REJECTED_TYPE,
     cut_lines,
@@ -40,6 +45,8 @@ from comity.pipeline.wrap import (
     wrap_open,
     wrap_typed,
 )
+
+_EVENTS_AT_ONCE = 10_000
 
 
 @dataclass(slots=True)
@@ -72,18 +79,31 @@ class SparkMatches:
 def match_on_spark(
     profiles: Sequence[BoundProfile], events: Sequence[str], taxonomy: Taxonomy | None, spark: SparkSession
 ) -> SparkMatches:
-    """The profiles that want each event of these files."""
-    lines = read_lines(spark, events)
+    """The profiles that want each event of these files, or of the files in these folders."""
+    inputs = Inputs.of(events)
+    others = (*inputs.parquet, *inputs.others)
     observed = Observation("matched")
-    if len(profiles) > limits().max_column_profiles:
-        matched = _in_workers(lines, profiles, taxonomy)
-    elif taxonomy is None:
-        matched = _in_open_columns(lines, profiles)
-    else:
-        matched = _in_typed_columns(lines, profiles, taxonomy)
+    parts = [_in_lines(read_lines(spark, inputs.lines), profiles, taxonomy)] if inputs.lines else []
+    if others or not parts:
+        parts.append(_in_files(others, profiles, taxonomy, spark))
+    matched = reduce(DataFrame.unionByName, parts)
     counted = matched.observe(observed, F.count(F.when(F.col("rejected").isNull(), True)).alias("events"))
     found = counted.filter((F.size("names") > 0) | F.col("rejected").isNotNull())
     return SparkMatches(found, observed)
+
+
+def _in_lines(lines: DataFrame, profiles: Sequence[BoundProfile], taxonomy: Taxonomy | None) -> DataFrame:
+    if len(profiles) > limits().max_column_profiles:
+        return _in_workers(lines, profiles, taxonomy)
+    return _in_open_columns(lines, profiles) if taxonomy is None else _in_typed_columns(lines, profiles, taxonomy)
+
+
+def _in_files(
+    files: Sequence[str], profiles: Sequence[BoundProfile], taxonomy: Taxonomy | None, spark: SparkSession
+) -> DataFrame:
+    """Of files that are no lines: the workers read them, each in one piece."""
+    paths = spark.createDataFrame([(file,) for file in files], "path string").repartition(max(1, len(files)))
+    return paths.mapInArrow(_Worker(list(profiles), taxonomy, limits()).files, _ROW)
 
 
 def _in_open_columns(lines: DataFrame, profiles: Sequence[BoundProfile]) -> DataFrame:
@@ -154,15 +174,27 @@ class _Worker:
                 rows = list(self.rows(batch, matcher, numbers.of(batch)))
                 yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
+    def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same for files, of whose paths the batches are."""
+        matcher, schema = Matcher.of(self.profiles), to_arrow_schema(_ROW, timezone="UTC")
+        with limited(**asdict(self.bounds)):
+            for path in (path for batch in batches for path in batch.column(0).to_pylist()):
+                for some in batched(read_events(path, self.taxonomy), _EVENTS_AT_ONCE):
+                    rows = [_row(found, matcher) for found in some]
+                    yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
     def rows(self, batch: pa.RecordBatch, matcher: Matcher, number_of: NumberOf) -> Iterator[dict[str, Any]]:
         for at, (line, size, file) in enumerate(cut_rows(batch)):
             if not line.strip():
                 continue
             found = decode_line(line, size, file, self.taxonomy, self.bounds)
-            if isinstance(found, Rejected):
-                yield {"rejected": rejected_fields(placed(found, number_of(at)))}
-            else:
-                yield {"id": found.id, "names": matcher.match(found)}
+            yield _row(placed(found, number_of(at)) if isinstance(found, Rejected) else found, matcher)
+
+
+def _row(found: Event | Rejected, matcher: Matcher) -> dict[str, Any]:
+    if isinstance(found, Rejected):
+        return {"rejected": rejected_fields(found)}
+    return {"id": found.id, "names": matcher.match(found)}
 
 
 def _rejected_dict(row: Mapping[str, Any]) -> dict[str, Any]:
