@@ -123,3 +123,16 @@ def test_lint_notes_files_that_look_as_if_they_were_meant(comity, tmp_path):
     assert "no faults, 3 notes" in result.err
     told = json.loads(comity("lint", city, "--format", "json").out)
     assert [Path(one["file"]).name for one in told["notes"]] == ["old.json", "more.YAML", "simple.txt"]
+
+
+def test_lint_notes_profiles_that_no_event_can_reach(comity, tmp_path):
+    """Here the domain that observes is the only one that gives, and does not ask for its own events."""
+    assert comity("examples", "two_houses", "--to", "city").code == 0
+    profiles = tmp_path / "city" / "profiles" / "fire_station.yaml"
+    more = "  own:\n    domain: house_a\n    on: fire.FireAlarm\n    where: level > 2\n    scope: [fire_station]\n"
+    profiles.write_text(profiles.read_text() + more)
+    result = comity("lint", "city")
+    assert result.code == 0, result.err
+    assert "no event can reach 'own'" in result.out
+    assert "[unreached-profile]" in result.out
+    assert "1 note" in result.err

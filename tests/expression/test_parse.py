@@ -194,7 +194,7 @@ def test_minus_binds_tighter_than_product() -> None:
         ("a = b = c", 1, 7, "'=' does not fit"),
         ("a < b < c", 1, 7, "'<' does not fit"),
         ("a and\n  or b", 2, 3, "'or' does not fit"),
-        ("a =\n  b ! c", 2, 5, "'!' does not fit"),
+        ("a =\n  b ? c", 2, 5, "'?' does not fit"),
         ("a = 'x", 1, 5, "no closing quote"),
         ("`a = 5", 1, 1, "no closing quote"),
         ("a = .5", 1, 5, "'.' does not fit"),
@@ -363,3 +363,13 @@ def test_any_characters_are_parsed_or_refused(text: str) -> None:
             parse(whole)
         except Misuse as error:
             str(error).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("x > 1 && y < 2", "and"), ("x > 1 || y < 2", "or"), ("!(x > 1)", "not"), ("x = 1 ∧ y = 2", "and")],
+)
+def test_spellings_of_other_languages_are_told_ours(text, word):
+    with pytest.raises(Misuse) as error:
+        parse(text)
+    assert error.value.hint == f"it is written `{word}`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from comity.errors import ComityError, Faults, Misuse, Place
 
 if TYPE_CHECKING:
     from comity.document import Document
+    from comity.federation import Federation
 
 EXAMPLE = "Example:  comity lint types.yaml profiles.txt examples/two_houses"
 
@@ -33,7 +35,7 @@ def lint(
 
     A directory is a federation. A file that belongs to one (a directory above it has a federation.yaml) is checked
     together with it. Leaves with 0 if all is well, and with 2 and a line for each fault if not. A file in a federation
-    that nothing reads gets a note, which is no fault.
+    that nothing reads, and a profile that no event can reach, get a note, which is no fault.
     """
     faults = [fault for path in paths for fault in _faults(path)]
     notes = [] if faults else [note for path in paths for note in _notes(path)]
@@ -49,15 +51,31 @@ def lint(
 def _notes(path: Path) -> list[ComityError]:
     """What is no fault of a federation, but perhaps not what was meant."""
     from comity.federation import load
-    from comity.federation.text_profiles import unread_files
 
     if not path.is_dir():
         return []
+    federation = load(path)
+    return [*_unread(path, federation), *_unreached(path, federation)]
+
+
+def _unread(path: Path, federation: Federation) -> Iterator[ComityError]:
+    from comity.federation.text_profiles import unread_files
+
     hint = "YAML files end in .yaml or .yml; profiles as text begin with `profile NAME` or `rule NAME`; see files.md"
-    return [
-        Misuse("nothing reads this file", code="unread-file", place=Place(str(one)), hint=hint)
-        for one in unread_files(path, load(path))
-    ]
+    for file in unread_files(path, federation):
+        yield Misuse("nothing reads this file", code="unread-file", place=Place(str(file)), hint=hint)
+
+
+def _unreached(path: Path, federation: Federation) -> Iterator[ComityError]:
+    """Profiles and operands to which no type of any domain leads."""
+    from comity.plan import compile_plan
+
+    reached = set(compile_plan(federation).subscriptions)
+    for subscription in federation.subscriptions():
+        if subscription.name not in reached:
+            about = f"no event can reach {subscription.name!r}: nobody sends what becomes a {subscription.type.name}"
+            hint = f"a member of a contract, a wider `scope`, or `own: true`, if {subscription.domain} means its own"
+            yield Misuse(about, code="unreached-profile", place=Place(str(path)), hint=hint)
 
 
 def _print(faults: list[ComityError], notes: list[ComityError], checked: int) -> None:

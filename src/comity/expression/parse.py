@@ -142,7 +142,15 @@ def _unexpected_character(text: str, error: UnexpectedCharacters) -> Misuse:
     position = error.pos_in_stream or 0
     character = text[position]
     message = "this text has no closing quote" if character in "'\"`" else f"{character!r} does not fit here"
+    for spelling, word in _FOREIGN.items():
+        if text.startswith(spelling, position):
+            found = Misuse(f"{spelling!r} does not fit here", code="syntax", hint=f"it is written `{word}`")
+            return error_at(text, position, found)
     return _syntax_error(text, position, message, set(error.allowed or ()))
+
+
+_FOREIGN = {"&&": "and", "||": "or", "!": "not", "∧": "and", "∨": "or", "¬": "not"}
+"""How other languages write our words."""
 
 
 def _syntax_error(text: str, position: int, message: str, expected: set[str]) -> Misuse:
