@@ -128,3 +128,15 @@ def test_read_events_gives_options_on() -> None:
     (found,) = read_events(io.BytesIO(b"x"), name="socket")
     assert isinstance(found, Rejected)
     assert found.source_file == "socket"
+
+
+def test_a_file_of_a_directory_that_cannot_be_read_costs_itself_only(tmp_path: Path) -> None:
+    """A file that vanishes behind its name is one that nobody can read, whoever asks: root is refused nothing else."""
+    (tmp_path / "a.jsonl").write_bytes(b'{"id": "1", "source": "/a", "type": "T"}\n')
+    (tmp_path / "b.jsonl").write_bytes(b"")
+    (tmp_path / "c.jsonl").write_bytes(b'{"id": "3", "source": "/a", "type": "T"}\n')
+    records = read_events(tmp_path)
+    (tmp_path / "b.jsonl").unlink()
+    found = list(records)
+    assert [one.id for one in found if isinstance(one, Event)] == ["1", "3"]
+    assert [one.faults[0].code for one in found if isinstance(one, Rejected)] == ["unreadable-file"]

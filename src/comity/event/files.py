@@ -36,9 +36,9 @@ def read_events(
     """The events of a file, of a directory, of a binary stream, or of standard input (`-`).
 
     Files are JSON Lines, CSV, XML (all perhaps with `.gz`), Parquet or Avro; those of a directory come in the order of
-    their names. What is not an event comes as `Rejected`, in its place; empty lines are skipped. `name` is what
-    rejected records of a stream, which is JSON Lines, have as file. Events with a time outside of the `window` are
-    rejected, if there is one.
+    their names, and one of them that cannot be read is rejected as one record. What is not an event comes as
+    `Rejected`, in its place; empty lines are skipped. `name` is what rejected records of a stream, which is JSON Lines,
+    have as file. Events with a time outside of the `window` are rejected, if there is one.
 
     >>> import io
     >>> [event.id for event in read_events(io.BytesIO(b'{"id": "1", "source": "/a", "type": "T"}'))]
@@ -48,7 +48,8 @@ def read_events(
     if source == "-":
         return _stream_events(sys.stdin.buffer, wanted, name or "-")
     if isinstance(source, str | Path):
-        return _path_events(event_files(Path(source)), wanted)
+        files = event_files(Path(source))
+        return _events_of_each(files, wanted) if Path(source).is_dir() else _file_events(files[0], wanted)
     if isinstance(source.read(0), str):
         raise Misuse("events are read from binary streams, this one is text", code="text-stream")
     return _stream_events(source, wanted, name)
@@ -58,12 +59,7 @@ def read_or_reject(
     path: str | Path, types: Taxonomy | TypeLookup | None = None, *, window: Window | None = None
 ) -> Iterator[Event | Rejected]:
     """The events of one file of many, which must have a time; a file that cannot be read is rejected as one record."""
-    try:
-        yield from read_events(path, types, require_time=True, window=window)
-    except Misuse as error:
-        if error.code != UNREADABLE:
-            raise
-        yield unreadable(str(path), error.message)
+    return _or_rejected(read_events(path, types, require_time=True, window=window), path)
 
 
 def unreadable(file: str, reason: str) -> Rejected:
@@ -139,19 +135,33 @@ def event_files(path: Path) -> list[Path]:
     return [path]
 
 
-def _path_events(files: list[Path], wanted: _Wanted) -> Iterator[Event | Rejected]:
+def _events_of_each(files: Iterable[Path], wanted: _Wanted) -> Iterator[Event | Rejected]:
+    """Of the files in a directory one that cannot be read costs itself only."""
     for path in files:
-        format = format_of(path)
-        with _readable(path):
-            match format.form:
-                case Form.PARQUET | Form.AVRO | Form.XML:
-                    lines = decoded_apart(format.form.value, path, wanted.types)
-                    yield from _decoded(lines, wanted, str(path))
-                case Form.LINES | Form.CSV:
-                    with open_file(path) as stream:
-                        yield from _stream_events(stream, wanted, str(path), format.form is Form.CSV)
-                case _:
-                    assert_never(format.form)
+        yield from _or_rejected(_file_events(path, wanted), path)
+
+
+def _or_rejected(records: Iterator[Event | Rejected], path: str | Path) -> Iterator[Event | Rejected]:
+    try:
+        yield from records
+    except Misuse as error:
+        if error.code != UNREADABLE:
+            raise
+        yield unreadable(str(path), error.message)
+
+
+def _file_events(path: Path, wanted: _Wanted) -> Iterator[Event | Rejected]:
+    format = format_of(path)
+    with _readable(path):
+        match format.form:
+            case Form.PARQUET | Form.AVRO | Form.XML:
+                lines = decoded_apart(format.form.value, path, wanted.types)
+                yield from _decoded(lines, wanted, str(path))
+            case Form.LINES | Form.CSV:
+                with open_file(path) as stream:
+                    yield from _stream_events(stream, wanted, str(path), format.form is Form.CSV)
+            case _:
+                assert_never(format.form)
 
 
 def _decoded(lines: Iterable[tuple[int, bytes | Rejected]], wanted: _Wanted, name: str) -> Iterator[Event | Rejected]:
