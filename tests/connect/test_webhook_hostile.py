@@ -171,6 +171,20 @@ def test_a_request_has_a_deadline_however_steadily_its_bytes_come(started: bytes
         assert is_closed(raw)
 
 
+def test_a_guest_that_is_leaving_is_not_sent_away_again() -> None:
+    """Its last words were said: to say more would be an error, and it would be that of the server's thread."""
+    source = WebhookSource(tokens={"good": "secret"})
+    failed: list[object] = []
+    threads, threading.excepthook = threading.excepthook, lambda arguments: failed.append(arguments.exc_value)
+    try:
+        with limited(max_request_s=1), kept(source), connected(source) as raw:
+            raw.sendall(b"POST /events HTTP/1.1\r\nX-Slow: ")
+            assert status(raw) == 408  # and now the server closes, while the connection lingers
+    finally:
+        threading.excepthook = threads
+    assert not failed
+
+
 def test_an_idle_connection_is_closed() -> None:
     with limited(max_idle_s=1), kept(WebhookSource()) as keeper:
         with connected(keeper._source) as raw:

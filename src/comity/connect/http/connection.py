@@ -31,6 +31,7 @@ class _Doing(Enum):
     RECEIVING = "receiving"
     WORKING = "working"
     ANSWERING = "answering"
+    LEAVING = "leaving"
 
 
 class Connection(web.RequestHandler):
@@ -151,9 +152,10 @@ class Connection(web.RequestHandler):
         What it sends meanwhile is read and thrown away: to close on unread bytes would take back the last words, too.
         """
         transport = self.transport
-        if transport is None:
+        if transport is None or self._doing is _Doing.LEAVING:
             return
         self._stop_timer()
+        self._doing = _Doing.LEAVING
         if not last_words or self.writing_paused or not transport.can_write_eof():
             transport.write(last_words)
             self.force_close()
