@@ -15,11 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.claim import FolderLock, lock_folder
-from comity.connect.durable import sync_all
 from comity.errors import ComityError, Misuse, Place
 from comity.event.formats import SUFFIXES, unknown_files
 from comity.limits import Limits, limited, limits
 from comity.logs import log
+from comity.pipeline.checkpoint import check_checkpoint, sync_checkpoint
 from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.line_numbers import plain_path
@@ -106,6 +106,7 @@ class FileBatches:
             hint = "put it back, or begin anew with --overwrite or in another folder"
             reason = "there are results of a stream, but not its checkpoint"
             raise Misuse(reason, code="no-checkpoint", place=Place(str(self.out)), hint=hint)
+        check_checkpoint(self.out / CHECKPOINT)
 
     def _take_files(self, paths: DataFrame, number: int) -> None:
         self.look_around()
@@ -150,23 +151,6 @@ def attempt_folder(out: Path, number: int) -> Path:
     for stale in out.glob(f"{_WORK}*"):
         shutil.rmtree(stale, ignore_errors=True)
     return out / f"{_WORK}{number}-{uuid.uuid4().hex[:12]}"
-
-
-def sync_checkpoint(checkpoint: Path, number: int) -> None:
-    """Make what Spark noted of a batch survive a loss of power, which Spark does not see to.
-
-    Without it results could outlive the plan of their batch. Its number would then be given to other files, whose
-    results take the place of those.
-    """
-    written = [checkpoint / "metadata", checkpoint / "offsets" / str(number)]
-    written += [max(log.glob("[0-9]*"), key=lambda note: note.stat().st_mtime_ns) for log in _source_logs(checkpoint)]
-    found = [one for path in written for one in (path, path.with_name(f".{path.name}.crc")) if one.exists()]
-    folders = {above for path in found for above in path.parents if above.is_relative_to(checkpoint.parent)}
-    sync_all([*found, *folders])
-
-
-def _source_logs(checkpoint: Path) -> list[Path]:
-    return [log for log in checkpoint.glob("sources/*/") if any(log.glob("[0-9]*"))]
 
 
 def lag_s(files: Sequence[str]) -> float | None:
