@@ -24,7 +24,7 @@ def test_a_machine_that_runs_these_tests_is_well(comity, tmp_path):
     assert result.code == 0
     for name in ("python", "java", "memory", "disk", "results folder", "loopback", "clock", "open files"):
         assert f" {name}: " in result.out
-    assert "no failed" in result.err
+    assert "none failed" in result.err
 
 
 def test_a_port_that_is_taken_and_a_master_that_is_not_there(comity):

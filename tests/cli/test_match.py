@@ -264,7 +264,7 @@ def test_match_goes_on_without_bad_profiles_when_asked(comity, write):
     assert result.code == 2
     assert result.out == '{"profile":"hot","event":"1"}\n{"profile":"attic","event":"1"}\n'
     assert [f"bad.txt:{line}" in result.err for line in range(1, 6)] == [True, False, True, True, False]
-    assert "left out: 3 faults of profiles; 2 profiles are good" in result.err
+    assert "left out for 3 faults; 2 profiles are good" in result.err
     counted = json.loads(comity("match", profiles, events, "--skip-bad", "--count", "--format", "json").out)
     assert (counted["total"], counted["bad_profiles"]) == (2, 3)
 

@@ -14,6 +14,7 @@ import pytest
 
 from comity.errors import Misuse
 from comity.event import Event, Rejected, encode, read_events
+from comity.event.formats import unknown_files
 from comity.limits import limited, limits
 
 
@@ -140,3 +141,11 @@ def test_a_file_of_a_directory_that_cannot_be_read_costs_itself_only(tmp_path: P
     found = list(records)
     assert [one.id for one in found if isinstance(one, Event)] == ["1", "3"]
     assert [one.faults[0].code for one in found if isinstance(one, Rejected)] == ["unreadable-file"]
+
+
+def test_files_that_a_stream_passes_over_are_known(tmp_path: Path) -> None:
+    for name in ("empty.jsonl", "empty.csv", "empty.parquet", "empty.avro", "notes.weird", ".hidden.parquet"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "table.parquet").mkdir()
+    passed_over = [path.name for path in unknown_files(tmp_path)]
+    assert passed_over == ["empty.avro", "empty.parquet", "notes.weird", "table.parquet"]

@@ -78,14 +78,14 @@ TEXT_FILES = [
     ("empty.jsonl", b""),
     ("empty.csv", b""),
     ("header.csv", HEADER),
-    ("whole.jsonl.gz", gzip.compress(line("1"))),
+    ("whole.jsonl.gz", gzip.compress(line("1"), mtime=0)),
     ("simple.jsonl", line("1", "Reading")),
     ("abstract.jsonl", line("1", "plant.Base")),
     ("mark.csv", b"\xef\xbb\xbf" + HEADER + ROW),
     ("late.csv", b"\n\n" + HEADER + ROW),
     ("twice.csv", HEADER + ROW + HEADER),
     ("[1]{2}.jsonl", line("1")),
-    ("cut.jsonl.gz", gzip.compress(line("1") * 1_000)[:-20]),
+    ("cut.jsonl.gz", gzip.compress(line("1") * 1_000, mtime=0)[:-20]),
 ]
 
 

@@ -151,3 +151,13 @@ def test_read_instant_refuses(text: str) -> None:
 def test_read_bucket_refuses(text: str) -> None:
     with pytest.raises(Misuse):
         read_bucket(text)
+
+
+def test_a_chart_from_the_first_year_to_the_last() -> None:
+    """The bucket that holds the first year begins before there are times, and the last one ends after them."""
+    found = tally(line(1, datetime(1, 1, 1, tzinfo=UTC)), line(2, datetime(9999, 12, 31, tzinfo=UTC)))
+    report = found.report(records=2, reasons=Reasons(), period=Period())
+    *_, ends, _ = report.chart(60)
+    assert ends.startswith("0001-01-01T00:00:00Z")
+    assert "9999-12-31" in ends
+    assert sum(report.buckets.values()) == 2

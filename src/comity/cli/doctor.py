@@ -51,7 +51,7 @@ def doctor(
     if format is Format.JSON:
         write_json({"ok": not failures, "checks": [_as_dict(check, one) for check, one in found]}, indent=2)
     else:
-        told = f"{len(found)} checks, {failures or 'no'} failed, {warnings or 'no'} with a warning"
+        told = f"{len(found)} checks, {failures or 'none'} failed, {warnings or 'none'} with a warning"
         console(stderr=True).print(told, style="red" if failures else "green")
     if failures:
         raise typer.Exit(FAILED)

@@ -132,7 +132,7 @@ def _tell_bad(bad: list[ComityError], good: int, format: Format) -> None:
     if bad:
         show(bad, format)
     if bad and format is Format.TEXT:
-        text = f"left out: {len(bad):,} faults of profiles; {good:,} profiles are good, and go on"
+        text = f"left out for {len(bad):,} fault{'s' * (len(bad) != 1)}; {good:,} profiles are good, and go on"
         console(stderr=True).print(text, style="yellow")
 
 

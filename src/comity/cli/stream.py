@@ -221,8 +221,8 @@ def tell_unknown(files: list[Path]) -> None:
     """Say which files in the folders of a stream are not read."""
     names = ", ".join(file.name for file in files[:_MOST_NAMED])
     more = f" and {len(files) - _MOST_NAMED:,} more" if len(files) > _MOST_NAMED else ""
-    known = ", ".join(SUFFIXES)
-    console(stderr=True).print(f"not read: {names}{more} in {files[0].parent} (read are {known})", style="yellow")
+    known = f"read are files {', '.join(SUFFIXES)} that are not empty"
+    console(stderr=True).print(f"not read: {names}{more} in {files[0].parent} ({known})", style="yellow")
 
 
 _MOST_NAMED = 3

@@ -95,5 +95,16 @@ def is_finished_file(path: Path) -> bool:
 
 
 def unknown_files(folder: Path) -> list[Path]:
-    """The files in a directory that nobody reads, since their names end in nothing that the table has."""
-    return sorted(one for one in folder.iterdir() if not one.name.endswith(SUFFIXES) and is_finished_file(one))
+    """What is in a directory and nobody reads: names that the table has not, directories, and files that are empty
+    where nothing is a broken file. Spark passes over empty ones, also when somebody writes into them later.
+    """
+    return sorted(one for one in folder.iterdir() if not one.name.startswith(_HIDDEN) and not _is_read(one))
+
+
+def _is_read(path: Path) -> bool:
+    if not path.name.endswith(SUFFIXES) or not path.is_file():
+        return path.is_symlink() and not path.exists()  # a link that leads nowhere may come to lead somewhere
+    try:
+        return format_of(path).form in (Form.LINES, Form.CSV) or path.stat().st_size > 0
+    except OSError:  # it was taken away just now
+        return True

@@ -100,6 +100,8 @@ def fitting(event: Event, types: Taxonomy | TypeLookup, *, require_time: bool = 
 
     One whose attributes were checked against its type before is taken at its word.
 
+    >>> from comity.event.kinds import Kind
+    >>> from comity.event.types import AttributeType
     >>> fire = EventType("Fire", "house", own={"heat": AttributeType(Kind.FLOAT)})
     >>> fitting(Event("1", "/a", "house.Fire", data={"heat": 40}), {"house.Fire": fire}.get).data
     {'heat': 40.0}

@@ -141,7 +141,7 @@ class Tally:
             while self._step + 1 < len(_STEPS_S) and _span(self.buckets) > columns:
                 self._widen()
         step = self.bucket_s or _STEPS_S[self._step]
-        buckets = {_EPOCH + timedelta(seconds=step * at): count for at, count in sorted(self.buckets.items())}
+        buckets = {_moment(_EPOCH, step * at): count for at, count in sorted(self.buckets.items())}
         ways = tuple(
             WayCount(route.source.qualified_name, route.contract, self.by_way[way_name(self.profile, number)])
             for number, route in enumerate(() if self.plan.patterns else self.plan.routes)
@@ -257,7 +257,7 @@ class Report:
             yield "".join(_block(count, top, line, blocks) for count in bars).rstrip()
         begin = min(self.buckets)
         left = format_timestamp(begin)
-        right = format_timestamp(begin + timedelta(seconds=self.bucket_s) * each * len(bars))
+        right = format_timestamp(_moment(begin, self.bucket_s * each * len(bars)))
         gap = len(bars) - len(left) - len(right)
         yield f"{left}{' ' * gap}{right}" if gap > 0 else f"{left} to {right}"
         yield f"highest bar {top:,}, each {length(self.bucket_s * each)}"
@@ -272,6 +272,18 @@ class Report:
         for at, count in self.buckets.items():
             bars[(at - begin) // step // each] += count
         return bars, each
+
+
+def _moment(begin: datetime, seconds: int) -> datetime:
+    """So many seconds later, or earlier; a bucket may begin before the first time that there is, or end after the last.
+
+    >>> _moment(datetime(2, 1, 1, tzinfo=UTC), -10**9).year
+    1
+    """
+    try:
+        return begin + timedelta(seconds=seconds)
+    except OverflowError:
+        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
 
 
 def _block(count: int, top: int, line: int, blocks: str) -> str:
