@@ -21,7 +21,7 @@ from comity.federation import load
 from comity.plan import compile_plan
 from comity.testing.cluster import LocalCluster, session_members
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.alone]
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "two_houses"

@@ -72,7 +72,7 @@ VALUES: list[dict[str, Any]] = [
 def as_json(outcome: Notification | Rejected) -> dict[str, Any]:
     if isinstance(outcome, Notification):
         return {**json.loads(encode(outcome.event)), "profile": outcome.profile}
-    return {"raw": outcome.raw, "faults": [fault.as_dict() for fault in outcome.faults]}
+    return outcome.as_dict()
 
 
 def by_engine(federation: Federation, events: Path) -> list[str]:
