@@ -251,7 +251,8 @@ def test_match_on_spark_equals_local(comity, types, write, options):
         found.append(sorted(_pairs((profiles.parent / f"{engine}.jsonl").read_text())))
     assert found[0] == found[1]
     assert counts[0] == counts[1]
-    assert (counts[0]["events"] + counts[0]["rejected"], len(found[0]) > 6) == (9, True)
+    # With types a heat that is `warm` is none.
+    assert (counts[0]["events"], counts[0]["rejected"]) == ((7, 2) if options else (8, 1))
 
 
 def test_match_goes_on_without_bad_profiles_when_asked(comity, write):
