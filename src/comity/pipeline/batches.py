@@ -88,8 +88,9 @@ class FileBatches:
             return
         self._looked_at = time.monotonic()
         unknown = [file for folder in self._folders if folder.is_dir() for file in unknown_files(folder)]
-        if new := [file for file in unknown if file not in self._told]:
-            self._told.update(new)
+        new = [file for file in unknown if file not in self._told]
+        self._told = set(unknown)  # no more than is there, however many come and go
+        if new:
             log("files passed over", level=WARNING, files=len(new), example=str(new[0]))
             self.on_unknown(new)
 

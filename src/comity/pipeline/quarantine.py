@@ -67,6 +67,7 @@ class Quarantine:
 
     def forget(self, batch: int) -> None:
         """Drop the notes of earlier batches, which are not done again."""
+        self._told = {(told, file) for told, file in self._told if told >= batch}
         for note in self.folder.glob(f"{_NOTE}*"):
             if int(note.stem.removeprefix(_NOTE)) < batch:
                 note.unlink()
