@@ -157,9 +157,10 @@ def log_tail(folder: Path) -> str | None:
 
 
 def _end_process(process: subprocess.Popen[bytes], timeout_s: float) -> None:
-    # Spark's gateway ends by itself when its input does.
+    # Spark's gateway ends by itself when its input does. One that was killed leaves a pipe that cannot be emptied.
     if process.stdin:
-        process.stdin.close()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
     try:
         process.wait(timeout_s)
     except subprocess.TimeoutExpired:

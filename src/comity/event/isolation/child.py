@@ -37,6 +37,11 @@ READERS = {
     "xml": "comity.event.xmlrecords:read_xml_file",
 }
 """What a request may ask for: a function of a path, a lookup of types, and the number of the last record not wanted."""
+_LIBRARIES = {"parquet": ("pyarrow.parquet", "pandas")}
+"""What a reader, or Arrow for its columns of time, loads only when it reads.
+
+It is loaded before memory is bounded: the bound is for the file alone.
+"""
 
 _PIECE_BYTES = 65_536
 
@@ -123,6 +128,8 @@ class _Decoding:
 
 def _reader(name: str) -> Callable[..., Lines]:
     module, _, function = READERS[name].partition(":")
+    for library in _LIBRARIES.get(name, ()):
+        import_module(library)
     return getattr(import_module(module), function)  # type: ignore[no-any-return]
 
 
