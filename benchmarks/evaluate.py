@@ -25,7 +25,7 @@ from comity.event.kinds import Kind
 from comity.event.types import AttributeType, EventType
 from comity.expression.bind import bind_text
 from comity.expression.scope import Scope
-from comity.pipeline.columns import TypedColumns, compile_filter
+from comity.pipeline.columns.columns import TypedColumns, compile_filter
 from comity.pipeline.session import spark_session, stop_session
 
 READING = EventType(

@@ -31,8 +31,8 @@ from comity.expression.tree import Expression
 from comity.filter import relations
 from comity.filter.conjunctive import Box, as_box
 from comity.filter.formula import formula
-from comity.filter.index import FilterSet
-from comity.filter.index_shape import shape_of
+from comity.filter.index.filter_set import FilterSet
+from comity.filter.index.shape import shape_of
 from comity.filter.space import Space
 
 from workload import Workload, event_type, text_of, tree_of  # isort: skip

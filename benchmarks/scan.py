@@ -27,10 +27,10 @@ import pyarrow as pa
 import pyarrow.json
 
 from comity.event.event import Event
-from comity.event.jsonlines import decode
+from comity.event.formats.jsonlines import decode
 from comity.event.kinds import Kind
-from comity.event.scan import LineScanner, Scanned
-from comity.event.scan_columns import arrow_type
+from comity.event.scan.columns import arrow_type
+from comity.event.scan.scanner import LineScanner, Scanned
 from comity.event.types import ENVELOPE, AttributeType, EventType
 
 READING = EventType(

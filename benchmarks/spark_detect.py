@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from comity.pipeline.detect import detect_on_spark
-from comity.pipeline.detect_stream import DetectStream
+from comity.pipeline.detect.run import detect_on_spark
+from comity.pipeline.detect.stream import DetectStream
 from comity.pipeline.session import spark_session, stop_session
 
 from comity_detect import NAMESPACE, TAXONOMY, Run, bound, texts_of, write_lines  # isort: skip

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from comity.expression.extensions import extension
     from comity.federation import Federation, load
     from comity.filter.filter import Filter
-    from comity.filter.index import FilterSet
+    from comity.filter.index.filter_set import FilterSet
     from comity.filter.statistics import Statistics
     from comity.match.match import Matcher
     from comity.plan import compile_plan
@@ -35,7 +35,7 @@ _HOMES = {
     "Faults": "comity.errors",
     "Federation": "comity.federation",
     "Filter": "comity.filter.filter",
-    "FilterSet": "comity.filter.index",
+    "FilterSet": "comity.filter.index.filter_set",
     "Matcher": "comity.match.match",
     "Misuse": "comity.errors",
     "Notification": "comity.engine",

@@ -22,7 +22,7 @@ from comity.connect.connectors.webhook import WebhookSource
 from comity.connect.port import Source
 from comity.errors import Retryable
 from comity.event import Event, decode
-from comity.event.csvlines import encode_row, read_header
+from comity.event.formats.csv import encode_row, read_header
 from comity.limits import limited
 from comity.testing.source_conformance import SourceConformance, identities, line
 

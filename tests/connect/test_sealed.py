@@ -12,7 +12,7 @@ from comity.connect.landing import Landing
 from comity.connect.progress import sink_progress
 from comity.connect.sealed import Purpose, read_note, read_sealed, sealed, sealed_note
 from comity.errors import Permanent
-from comity.pipeline.detect_state import PatternStates, Progress
+from comity.pipeline.detect.state import PatternStates, Progress
 
 PURPOSE = Purpose("the mark of a test", "mend it", code="broken-state")
 VALUE = {"batch": 7, "part": 0}

@@ -21,12 +21,12 @@ from comity.contract.xslt.form import is_xml_text, read_attributes, write_event
 from comity.contract.xslt.write import check_printable
 from comity.errors import Misuse
 from comity.event.event import Event
-from comity.event.jsonlines import decode
+from comity.event.formats.jsonlines import decode
+from comity.event.formats.xml.records import read_xml_lines
+from comity.event.formats.xml.write import encode_xml
 from comity.event.kinds import Kind, Point
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import AttributeType, EventType
-from comity.event.xmlrecords import read_xml_lines
-from comity.event.xmlwrite import encode_xml
 from comity.expression.extensions import ExtensionFunction
 from comity.expression.scope import Scope
 from comity.expression.tree import Attribute, Call, Expression, Extension, Literal, Lookup, rebuild

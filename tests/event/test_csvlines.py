@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from comity.errors import Misuse
 from comity.event import AttributeType, Event, EventType, Kind, Point, Rejected, decode, encode
-from comity.event.csvlines import ENVELOPE_COLUMNS, decode_row, encode_header, encode_row, read_header
+from comity.event.formats.csv import ENVELOPE_COLUMNS, decode_row, encode_header, encode_row, read_header
 from comity.limits import limited
 from tests.event.generate import event_types, events, json_values, structs
 

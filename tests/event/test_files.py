@@ -14,7 +14,7 @@ import pytest
 
 from comity.errors import Misuse
 from comity.event import Event, Rejected, encode, read_events
-from comity.event.formats import unknown_files
+from comity.event.formats.table import unknown_files
 from comity.limits import limited, limits
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from comity.errors import Misuse
 from comity.event import AttributeType, Event, EventType, Kind, Point, Rejected, Taxonomy, decode, encode, write_events
-from comity.event.jsonlines import MAX_FAULTS
+from comity.event.formats.jsonlines import MAX_FAULTS
 from comity.limits import limited
 
 from .generate import event_types, events, json_values, structs, texts

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.event import AttributeType, Event, EventType, Kind, Point, Rejected, encode, read_events
-from comity.event.csvlines import ENVELOPE_COLUMNS
-from comity.event.parquet import read_parquet_lines, trusted_footer
-from comity.pipeline.detect_pieces import Piece, pieces_of
+from comity.event.formats.csv import ENVELOPE_COLUMNS
+from comity.event.formats.parquet import read_parquet_lines, trusted_footer
+from comity.pipeline.detect.pieces import Piece, pieces_of
 from comity.pipeline.read import Inputs
 from tests.event import hostile
 from tests.event.generate import event_types, events, structs

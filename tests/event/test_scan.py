@@ -21,9 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.compiled import fingerprint
-from comity.event import AttributeType, Event, EventType, Kind, Point, Rejected, decode, encode, scan_kernels
+from comity.event import AttributeType, Event, EventType, Kind, Point, Rejected, decode, encode
 from comity.event.kinds import timestamp_from_microseconds, to_microseconds
-from comity.event.scan import LineScanner, Scanned
+from comity.event.scan.kernels import lines
+from comity.event.scan.scanner import LineScanner, Scanned
 from comity.expression.bind import bind_text
 from comity.expression.scope import Scope
 from comity.limits import limited
@@ -661,11 +662,11 @@ def test_scanner_can_be_pickled_after_use() -> None:
 
 def test_kernels_on_disk_are_good_only_for_the_sources_of_all() -> None:
     LineScanner(HOUSE, require_time=False).scan(pa.array([fire()]))
-    kernel: Any = scan_kernels.scan_lines
-    pattern = f"scan_kernels.scan_lines-{kernel.py_func.__code__.co_firstlineno}.*.nbi"
+    kernel: Any = lines.scan_lines
+    pattern = f"lines.scan_lines-{kernel.py_func.__code__.co_firstlineno}.*.nbi"
     indexes = list(Path(kernel.stats.cache_path).glob(pattern))
     assert indexes
-    assert all(fingerprint(Path(scan_kernels.__file__).parent).encode() in index.read_bytes() for index in indexes)
+    assert all(fingerprint(Path(lines.__file__).parent).encode() in index.read_bytes() for index in indexes)
     assert len(kernel.signatures) == 1, "compiled more than once"
 
 

@@ -17,10 +17,10 @@ from hypothesis import given
 from comity.errors import Misuse
 from comity.event import EVENT, AttributeType, Event, EventType, Kind, Rejected, Taxonomy, decode, encode, read_events
 from comity.event.files import read_json_lines
+from comity.event.formats.xml.records import CHUNK_BYTES, _Elements, read_xml_lines
+from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 from comity.event.schemas.names import EVENT_URI
 from comity.event.schemas.xsd import write_xsd
-from comity.event.xmlrecords import CHUNK_BYTES, _Elements, read_xml_lines
-from comity.event.xmlwrite import HEAD, TAIL, encode_xml
 from comity.limits import limited
 from tests.event.generate import event_types, events, structs
 

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from comity.errors import Misuse
-from comity.expression.regex import Chars, Regex, fullmatch, is_linear_in_java, parse_regex, to_java
-from comity.expression.regex_tree import Choice, Repeat, other_than
+from comity.expression.regex.parse import Chars, Regex, fullmatch, is_linear_in_java, parse_regex, to_java
+from comity.expression.regex.tree import Choice, Repeat, other_than
 
 TEXTS = st.text(alphabet="ab01-_ .\n\t\vé😀^]$\\Q", max_size=6)
 ATOMS = st.sampled_from(

@@ -10,7 +10,7 @@ import pytest
 from comity.engine.run import run
 from comity.errors import Faults
 from comity.event import Event
-from comity.event.jsonlines import Rejected
+from comity.event.formats.jsonlines import Rejected
 from comity.federation import Federation, load
 from comity.plan import compile_plan
 

@@ -16,8 +16,8 @@ from comity.expression.bind import bind_text
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression, Not, conjunction
 from comity.filter.formula import formula
-from comity.filter.index import FilterSet
-from comity.filter.index_line import Line
+from comity.filter.index.filter_set import FilterSet
+from comity.filter.index.line import Line
 from comity.filter.search import NeedsSolver, search
 from comity.filter.solver import solve
 from comity.filter.space import Space, spaces
@@ -145,7 +145,7 @@ def test_add_and_remove_interleaved_answer_like_pairs(steps: list[tuple[bool, st
     scope, known = Scope(), dict[str, Expression]()
     filters = FilterSet(scope)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("comity.filter.index._FEW_DEAD", few_dead)
+        patch.setattr("comity.filter.index.filter_set._FEW_DEAD", few_dead)
         for adds, text in steps:
             if adds and text not in known:
                 known[text] = bind_text(text, scope)

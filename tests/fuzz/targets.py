@@ -15,9 +15,9 @@ from pathlib import Path
 
 from comity.errors import ComityError
 from comity.event import AttributeType, Event, EventType, Kind, Rejected, Taxonomy, decode, read_events
+from comity.event.formats.xml.records import read_xml_lines
+from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 from comity.event.schemas.formats import FORMATS
-from comity.event.xmlrecords import read_xml_lines
-from comity.event.xmlwrite import HEAD, TAIL, encode_xml
 from comity.expression.parse import parse, parse_filter
 from comity.expression.render import render
 from comity.federation.files import load
@@ -170,7 +170,7 @@ def _elements() -> Iterator[bytes]:
 
 
 def _containers() -> Iterator[bytes]:
-    from comity.event.avrorecords import encode_avro
+    from comity.event.formats.avro import encode_avro
 
     yield hostile.good(2)
     yield encode_avro([Event("1", "/a", "n.T", data={"heat": 1.5, "tags": ["a"]})], _TYPE)

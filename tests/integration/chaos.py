@@ -19,8 +19,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from comity.event import Event
-from comity.event.avrorecords import write_avro_events
-from comity.event.xmlwrite import HEAD, TAIL, encode_xml
+from comity.event.formats.avro import write_avro_events
+from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 from comity.federation import load
 from comity.testing.poison import parquet_with_broken_page, truncated, truncated_gzip
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from comity.engine import run
 from comity.engine.patterns import Notification
 from comity.event import read_events
-from comity.event.jsonlines import Rejected
+from comity.event.formats.jsonlines import Rejected
 from comity.federation import load
 from comity.pipeline.run import run_on_spark
 from comity.plan import compile_plan

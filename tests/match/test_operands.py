@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, decode, encode
+from comity.event.formats.jsonlines import Rejected, decode, encode
 from comity.event.kinds import Kind
-from comity.event.scan import LineScanner
+from comity.event.scan.scanner import LineScanner
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EVENT, AttributeType, EventType
 from comity.match.line_candidates import LineCandidates

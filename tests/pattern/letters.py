@@ -21,7 +21,7 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.detector import Detector
 from comity.pattern.extract import Extraction, one_by_one
 from comity.pattern.occurrence import microseconds
-from comity.pattern.reference import reports
+from comity.pattern.reference.reports import reports
 from comity.pattern.rows import Found, found_reports
 from comity.pattern.text.profiles import parse_composite
 from comity.pattern.tree import bound_operands

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.event.event import Event
-from comity.event.jsonlines import decode
+from comity.event.formats.jsonlines import decode
 from comity.pattern.bank import Bank, BankState
 from comity.pattern.bound import BoundPattern
 from comity.pattern.composite import Composite
 from comity.pattern.extract import Extraction, one_by_one
 from comity.pattern.occurrence import microseconds
-from comity.pattern.reference import reports
+from comity.pattern.reference.reports import reports
 from comity.pattern.rows import found_reports
 from comity.pattern.text.profiles import parse_composite
 from comity.testing.patterns import START, composites, traces

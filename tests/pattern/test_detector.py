@@ -11,7 +11,7 @@ from comity.event.event import Event
 from comity.pattern.bound import BoundPattern
 from comity.pattern.detector import Detector
 from comity.pattern.occurrence import microseconds
-from comity.pattern.reference import reports
+from comity.pattern.reference.reports import reports
 from comity.pattern.report import Report
 from comity.testing.patterns import SECOND, START, bound_patterns, traces
 

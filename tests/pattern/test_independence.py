@@ -17,11 +17,11 @@ from comity.pattern.correlation import Key
 from comity.pattern.parameters import Duplicates, Parameters
 
 SOURCES = Path(comity.__file__).parent
-REFERENCE = {"comity.pattern.reference", "comity.pattern.reference_occurrences"}
+REFERENCE = {"comity.pattern.reference.reports", "comity.pattern.reference.occurrences"}
 DETECTORS = {
     "comity.pattern.detector",
     "comity.pattern.bank",
-    "comity.pattern.flat_bank",
+    "comity.pattern.flat.bank",
     "comity.pattern.extract",
     "comity.engine.detect",
 }

@@ -17,7 +17,7 @@ from comity.pattern.bound import bind_pattern
 from comity.pattern.composite import Composite
 from comity.pattern.detector import Detector
 from comity.pattern.parameters import Consume
-from comity.pattern.reference import reports
+from comity.pattern.reference.reports import reports
 from comity.pattern.report import Report
 from comity.pattern.tree import Absent, Both, Either, Operand, Pattern, Sequence, Together, operands
 from comity.testing.patterns import SECOND, composites, patterns, traces

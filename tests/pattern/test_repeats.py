@@ -11,7 +11,7 @@ from comity.pattern.bound import BoundPattern, bind_pattern
 from comity.pattern.detector import Detector
 from comity.pattern.machine import compared_text
 from comity.pattern.parameters import Parameters
-from comity.pattern.reference import reports
+from comity.pattern.reference.reports import reports
 from comity.pattern.tree import Either, Operand, Sequence
 from comity.testing.patterns import START
 

@@ -17,10 +17,10 @@ from tests.pattern.letters import RULES, START, WORKED, every_way, profile, trac
 
 from comity.cli.main import run
 from comity.event.event import Event
-from comity.event.jsonlines import encode
+from comity.event.formats.jsonlines import encode
 from comity.pattern.bound import BoundPattern
 from comity.pattern.detector import Detector
-from comity.pattern.reference import reports
+from comity.pattern.reference.reports import reports
 from comity.pattern.report import Report
 from comity.pattern.text.rdl import parse_rdl
 

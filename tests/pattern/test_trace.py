@@ -13,10 +13,10 @@ from comity.errors import Misuse
 from comity.event.event import Event
 from comity.expression.parse import parse
 from comity.limits import limited
-from comity.pattern import reference
 from comity.pattern.bound import BoundPattern, bind_pattern
 from comity.pattern.occurrence import microseconds
 from comity.pattern.parameters import FIRST, LAST, Consume, Parameters
+from comity.pattern.reference import reports as reference
 from comity.pattern.tracing.absences import Outcome
 from comity.pattern.tracing.as_dict import trace_dict
 from comity.pattern.tracing.near_misses import Miss

@@ -14,14 +14,14 @@ from pyspark.sql import functions as F
 
 from comity.errors import Misuse
 from comity.event.event import Event
-from comity.event.jsonlines import decode, encode
+from comity.event.formats.jsonlines import decode, encode
 from comity.event.kinds import Kind, Point, kind_of, to_microseconds
 from comity.event.types import AttributeType, EventType
 from comity.expression.bind import bind_text
 from comity.expression.evaluate import evaluate, holds
 from comity.expression.scope import Scope
 from comity.expression.tree import Arithmetic, Attribute, Compare, Exists, Expression, Literal, Lookup, Not
-from comity.pipeline.columns import OpenColumns, TypedColumns, compile_filter, compile_truth, compile_value
+from comity.pipeline.columns.columns import OpenColumns, TypedColumns, compile_filter, compile_truth, compile_value
 from comity.pipeline.wrap import wrap_open, wrap_typed
 from comity.testing.expressions import (
     OPEN_PATHS,

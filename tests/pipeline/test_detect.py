@@ -17,14 +17,14 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from comity.event.event import Event
-from comity.event.jsonlines import decode, encode
+from comity.event.formats.jsonlines import decode, encode
 from comity.event.kinds import Kind
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import AttributeType, EventType
 from comity.pattern.bound import BoundPattern
 from comity.pattern.occurrence import microseconds
-from comity.pattern.reference import reports
-from comity.pipeline.detect import detect_on_spark
+from comity.pattern.reference.reports import reports
+from comity.pipeline.detect.run import detect_on_spark
 from comity.testing.patterns import composites, traces
 
 NIGHTLY = os.environ.get("COMITY_PROFILE") == "nightly"

@@ -20,15 +20,15 @@ from tests.pipeline.test_detect import PROFILES, TAXONOMY, drawn, typed, write
 
 from comity.errors import Misuse
 from comity.event.event import Event
-from comity.event.jsonlines import decode
+from comity.event.formats.jsonlines import decode
 from comity.event.taxonomy import Taxonomy
 from comity.pattern.bound import BoundPattern
 from comity.pattern.bounds import unbounded
 from comity.pattern.occurrence import microseconds
-from comity.pattern.reference import reports
+from comity.pattern.reference.reports import reports
 from comity.pattern.text.profiles import parse_composite
-from comity.pipeline.detect_state import PatternStates
-from comity.pipeline.detect_stream import DetectStream
+from comity.pipeline.detect.state import PatternStates
+from comity.pipeline.detect.stream import DetectStream
 from comity.plan.stages import Summary
 from comity.testing.patterns import SECOND, START, composites, traces
 
@@ -270,7 +270,7 @@ PROGRAM = f"""
 import sys
 from pathlib import Path
 from comity.pattern.text.profiles import parse_composite
-from comity.pipeline.detect_stream import DetectStream
+from comity.pipeline.detect.stream import DetectStream
 from comity.pipeline.session import spark_session
 
 texts = {[PAIR, UNANSWERED, SILENT]!r}

@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 
 from comity.cli.main import app
 from comity.event import encode
-from comity.event.avrorecords import write_avro_events
 from comity.event.event import Event
+from comity.event.formats.avro import write_avro_events
+from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 from comity.event.owners import Owners
 from comity.event.window import Window
-from comity.event.xmlwrite import HEAD, TAIL, encode_xml
 from comity.federation import Federation, load
 from comity.federation.watch import WatchedFederation
 from comity.limits import limits

@@ -17,12 +17,12 @@ from comity.cli.rejected import describe
 from comity.connect.folder import REJECTED
 from comity.engine import run_into_folder
 from comity.event import read_events
-from comity.event.avrorecords import write_avro_events
 from comity.event.event import Event
+from comity.event.formats.avro import write_avro_events
 from comity.event.window import Window
 from comity.federation import load
 from comity.match.match import bind_profiles
-from comity.pipeline.detect import detect_on_spark
+from comity.pipeline.detect.run import detect_on_spark
 from comity.pipeline.line_numbers import LineNumbers
 from comity.pipeline.match import match_on_spark
 from comity.pipeline.run import run_on_spark

@@ -12,13 +12,13 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from comity.event import Event, decode
-from comity.event.avrorecords import encode_avro
+from comity.event.formats.avro import encode_avro
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
 from comity.limits import limited
 from comity.pattern.text.profiles import parse_composite
-from comity.pipeline.detect import detect_on_spark
-from comity.pipeline.detect_stream import DetectStream
+from comity.pipeline.detect.run import detect_on_spark
+from comity.pipeline.detect.stream import DetectStream
 from comity.pipeline.doubts import NO_DOUBTS, Attempts, Doubts
 from comity.pipeline.quarantine import Quarantine
 from comity.pipeline.run import run_on_spark

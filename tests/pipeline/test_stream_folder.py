@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 
 from comity.errors import Misuse
 from comity.event import Event, decode, encode
-from comity.event.avrorecords import encode_avro
-from comity.event.formats import FORMATS, FileFormat, Form
-from comity.event.xmlwrite import HEAD, TAIL, encode_xml
+from comity.event.formats.avro import encode_avro
+from comity.event.formats.table import FORMATS, FileFormat, Form
+from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
 from comity.pipeline.batches import CHECKPOINT

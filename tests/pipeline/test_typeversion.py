@@ -19,7 +19,7 @@ from comity.engine import run
 from comity.engine.patterns import Notification
 from comity.errors import Faults
 from comity.event import Taxonomy, read_events
-from comity.event.jsonlines import Rejected, decode
+from comity.event.formats.jsonlines import Rejected, decode
 from comity.event.schemas.domain_file import write_domain_file
 from comity.event.window import Window
 from comity.federation import Federation, load

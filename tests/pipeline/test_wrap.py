@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from comity.event.event import Event
 from comity.event.files import read_events
-from comity.event.jsonlines import Rejected, encode
+from comity.event.formats.jsonlines import Rejected, encode
 from comity.event.kinds import Kind, Point
 from comity.event.types import EVENT, AttributeType, EventType
 from comity.limits import limited

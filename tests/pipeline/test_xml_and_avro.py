@@ -12,8 +12,8 @@ from tests.event import hostile
 
 from comity.engine import Notification, run
 from comity.event import Event, encode, read_events
-from comity.event.avrorecords import write_avro_events
-from comity.event.xmlwrite import HEAD, TAIL, encode_xml
+from comity.event.formats.avro import write_avro_events
+from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 from comity.federation import load
 from comity.pipeline.run import run_on_spark
 from comity.plan import compile_plan

@@ -9,7 +9,7 @@ import pytest
 
 from comity.connect.specs import SourceSpec
 from comity.event.event import Event
-from comity.event.jsonlines import decode
+from comity.event.formats.jsonlines import decode
 from comity.federation import Federation, load
 from comity.language import Language
 from comity.language.parquet import PARQUET

@@ -16,7 +16,7 @@ from comity.engine.run import Notification, run
 from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.files import read_events
-from comity.event.jsonlines import encode
+from comity.event.formats.jsonlines import encode
 from comity.event.reasons import Reasons
 from comity.federation import load
 from comity.plan import Plan, compile_plan

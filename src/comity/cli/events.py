@@ -79,7 +79,7 @@ def convert(
 
 def _events(records: Iterable[object], refused: RejectedRecords) -> Iterator[Event]:
     from comity.event.event import Event
-    from comity.event.jsonlines import Rejected
+    from comity.event.formats.jsonlines import Rejected
 
     for one in records:
         if isinstance(one, Event):
@@ -90,7 +90,7 @@ def _events(records: Iterable[object], refused: RejectedRecords) -> Iterator[Eve
 
 def _write(events: Iterator[Event], form: EventForm, taxonomy: Taxonomy | None, stream: IO[bytes]) -> int:
     if form is EventForm.JSONL:
-        from comity.event.jsonlines import write_events
+        from comity.event.formats.jsonlines import write_events
 
         return write_events(events, stream)  # type: ignore[arg-type]
     if form is EventForm.XML:
@@ -101,7 +101,7 @@ def _write(events: Iterator[Event], form: EventForm, taxonomy: Taxonomy | None, 
 
 
 def _write_xml(events: Iterator[Event], taxonomy: Taxonomy | None, stream: IO[bytes]) -> int:
-    from comity.event.xmlwrite import HEAD, TAIL, encode_xml
+    from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 
     count = 0
     stream.write(HEAD)
@@ -113,14 +113,14 @@ def _write_xml(events: Iterator[Event], taxonomy: Taxonomy | None, stream: IO[by
 
 
 def _write_avro(events: Iterator[Event], taxonomy: Taxonomy, stream: IO[bytes]) -> int:
-    from comity.event.avrorecords import write_avro_events
+    from comity.event.formats.avro import write_avro_events
 
     return write_avro_events(events, taxonomy.types, stream)
 
 
 def _write_csv(events: Iterator[Event], taxonomy: Taxonomy, stream: IO[bytes]) -> int:
     """A column for each attribute of any type; those named like the envelope have `data.` in front."""
-    from comity.event.csvlines import ENVELOPE_COLUMNS, encode_header, encode_row, read_header
+    from comity.event.formats.csv import ENVELOPE_COLUMNS, encode_header, encode_row, read_header
 
     names = dict.fromkeys(name for one in taxonomy.types for name in one.attributes)
     columns = [*ENVELOPE_COLUMNS, *(f"data.{name}" if name in (*ENVELOPE_COLUMNS, "data") else name for name in names)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from comity.event.event import Event
-    from comity.event.jsonlines import Rejected
+    from comity.event.formats.jsonlines import Rejected
     from comity.event.taxonomy import Taxonomy
     from comity.expression.clauses import Clause
     from comity.federation import Federation
@@ -185,8 +185,8 @@ def why(
 def _first_record(path: str, federation: Federation) -> Event | Rejected:
     """The first event of a file of whatever form, or why it is none."""
     from comity.event.files import read_events
-    from comity.event.formats import Form, format_of
-    from comity.event.jsonlines import decode
+    from comity.event.formats.jsonlines import decode
+    from comity.event.formats.table import Form, format_of
 
     format = format_of(path)
     is_plain = format.form is Form.LINES and not format.is_compressed and not Path(path).is_dir()
@@ -209,7 +209,7 @@ def _one_line(path: str) -> bytes:
 
 
 def _print_reasons(shown: Console, reasons: Reasons) -> None:
-    from comity.event.jsonlines import Rejected
+    from comity.event.formats.jsonlines import Rejected
 
     if isinstance(reasons.event, Rejected):
         shown.print("not delivered: the record is no event of the federation", style="bold red")
@@ -271,7 +271,7 @@ def _values(values: dict[str, Any]) -> str:
 
 
 def _reasons_dict(reasons: Reasons) -> dict[str, Any]:
-    from comity.event.jsonlines import Rejected
+    from comity.event.formats.jsonlines import Rejected
 
     refused = [fault.as_dict() for fault in reasons.event.faults] if isinstance(reasons.event, Rejected) else []
     ways = [

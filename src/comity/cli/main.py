@@ -12,11 +12,7 @@ import comity
 from comity.cli import (
     backtest,
     concepts,
-    contract,
-    contract_diff,
-    contract_suggest,
     demo,
-    detect,
     discover,
     doctor,
     events,
@@ -34,6 +30,10 @@ from comity.cli import (
     xslt,
 )
 from comity.cli import run as run_command
+from comity.cli.contract import commands as contract
+from comity.cli.contract import diff as contract_diff
+from comity.cli.contract import suggest as contract_suggest
+from comity.cli.detect import command as detect
 from comity.cli.failure import INTERRUPTED, TERMINATED, report
 from comity.cli.session import Session
 

@@ -188,7 +188,7 @@ class _LocalMatches:
         self._records = read_events(events, taxonomy)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        from comity.event.jsonlines import Rejected
+        from comity.event.formats.jsonlines import Rejected
 
         match = self._matcher.match
         for record in self._records:

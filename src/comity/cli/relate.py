@@ -184,7 +184,7 @@ def _as_json(found: _Related) -> dict[str, Any]:
 
 
 def _event(answer: Answer) -> dict[str, Any] | None:
-    from comity.event.jsonlines import encode
+    from comity.event.formats.jsonlines import encode
 
     if not answer or answer.witness is None:
         return None

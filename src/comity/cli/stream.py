@@ -21,7 +21,7 @@ from comity.cli.session import Format
 from comity.cli.spark import start_spark, wait_for
 from comity.connect.claim import claimed_folder
 from comity.errors import ComityError
-from comity.event.formats import SUFFIXES
+from comity.event.formats.table import SUFFIXES
 from comity.event.reasons import Reasons
 from comity.logs import log
 

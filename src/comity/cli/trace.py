@@ -154,7 +154,7 @@ class _Events:
 
     def __iter__(self) -> Iterator[Event]:
         from comity.event.files import read_events
-        from comity.event.jsonlines import Rejected
+        from comity.event.formats.jsonlines import Rejected
 
         for record in read_events(self._path, self._taxonomy, require_time=True):
             if isinstance(record, Rejected):

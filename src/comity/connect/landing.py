@@ -30,7 +30,7 @@ from comity.connect.durable import make_folder, sync, sync_all, write_new, write
 from comity.connect.port import Batch, Position, Record, Source
 from comity.connect.sealed import Purpose, read_note, sealed_note
 from comity.errors import Misuse, Permanent, Place, Retryable
-from comity.event.jsonlines import Rejected, decode
+from comity.event.formats.jsonlines import Rejected, decode
 from comity.limits import limits
 
 REJECTED = "_rejected"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from comity.errors import Permanent, Place, Retryable
-from comity.event.jsonlines import Rejected, TypeLookup
+from comity.event.formats.jsonlines import Rejected, TypeLookup
 from comity.event.taxonomy import Taxonomy
 
 if TYPE_CHECKING:  # pydantic takes a while to import, and whoever has a model has imported it

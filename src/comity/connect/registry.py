@@ -16,7 +16,7 @@ from comity.connect.port import Connector, Setting, Sink, Source
 from comity.connect.specs import SinkSpec, SourceSpec
 from comity.document import did_you_mean
 from comity.errors import ComityError, Faults, Misuse, Permanent, Place
-from comity.event.jsonlines import TypeLookup
+from comity.event.formats.jsonlines import TypeLookup
 from comity.event.taxonomy import Taxonomy
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, TypeLookup, decode, encode
+from comity.event.formats.jsonlines import Rejected, TypeLookup, decode, encode
 from comity.event.taxonomy import Taxonomy
 from comity.event.validate import Fault
 from comity.pattern.bank import Bank, BankState

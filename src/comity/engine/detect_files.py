@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from comity.engine.detect import Detection, detect_complete
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, decode
+from comity.event.formats.jsonlines import Rejected, decode
 from comity.event.taxonomy import Taxonomy
 from comity.limits import limits
 from comity.match.line_candidates import LineCandidates
@@ -39,7 +39,7 @@ class ScannedDetection:
 
     def over_files(self, files: Sequence[Path]) -> Iterator[Found]:
         """The reports over all events in the files."""
-        from comity.event.scan import LineScanner  # its kernels take a second to load
+        from comity.event.scan.scanner import LineScanner  # its kernels take a second to load
 
         bank = Bank(self.detection.patterns, self.detection.decoders())
         concrete = [one for one in self.taxonomy.types if not one.abstract]

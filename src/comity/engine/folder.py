@@ -13,7 +13,7 @@ from comity.connect.notification import notification_line
 from comity.connect.staged import staged_results
 from comity.engine.run import Notification, run
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, encode
+from comity.event.formats.jsonlines import Rejected, encode
 from comity.event.reasons import Reasons
 from comity.plan.stages import Plan, Summary
 

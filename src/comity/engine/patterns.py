@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from comity.engine.detect import decoder, detect_complete
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected
+from comity.event.formats.jsonlines import Rejected
 from comity.pattern.bank import Bank
 from comity.pattern.extract import Extraction
 from comity.pattern.notification import report_event

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from comity.engine.patterns import Notification, PatternRun
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, encode, fitting
+from comity.event.formats.jsonlines import Rejected, encode, fitting
 from comity.event.validate import Fault
 from comity.federation.model import OPERAND
 from comity.match.typed import TypedMatcher

@@ -3,7 +3,7 @@
 from comity.event.declaration import CheckUnit
 from comity.event.event import Event
 from comity.event.files import read_events
-from comity.event.jsonlines import Rejected, TypeLookup, decode, encode, write_events
+from comity.event.formats.jsonlines import Rejected, TypeLookup, decode, encode, write_events
 from comity.event.kinds import Kind, Point, Value, kind_of
 from comity.event.taxonomy import Taxonomy
 from comity.event.times import (

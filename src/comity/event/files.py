@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import IO, BinaryIO, assert_never
 
 from comity.errors import Misuse, Place
-from comity.event.csvlines import Header, decode_row, read_header, row_as_json
 from comity.event.event import Event
 from comity.event.expansion import UNPACKING_ERRORS, broken_gzip, open_file
-from comity.event.formats import SUFFIXES, UNREADABLE, FileFormat, Form, format_of, is_event_file
+from comity.event.formats.csv import Header, decode_row, read_header, row_as_json
+from comity.event.formats.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
+from comity.event.formats.table import SUFFIXES, UNREADABLE, FileFormat, Form, format_of, is_event_file
 from comity.event.isolation import decoded_apart
-from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
 from comity.event.taxonomy import Taxonomy
 from comity.event.validate import Fault
 from comity.event.window import Window

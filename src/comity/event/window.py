@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, encode, rejected
+from comity.event.formats.jsonlines import Rejected, encode, rejected
 from comity.event.times import format_timestamp
 from comity.event.validate import Fault
 from comity.limits import limits

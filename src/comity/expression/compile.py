@@ -15,7 +15,7 @@ from comity.event.kinds import Value
 from comity.expression.evaluate import Record, arithmetic, compare, evaluate, holds
 from comity.expression.functions import FUNCTIONS
 from comity.expression.like import like_matcher
-from comity.expression.regex import fullmatch
+from comity.expression.regex.parse import fullmatch
 from comity.expression.tree import (
     And,
     Arithmetic,

@@ -21,7 +21,7 @@ from comity.event.kinds import (
 from comity.event.times import parse_duration, parse_timestamp
 from comity.expression.functions import FUNCTIONS
 from comity.expression.like import like_matcher
-from comity.expression.regex import fullmatch
+from comity.expression.regex.parse import fullmatch
 from comity.expression.table_rows import TableRows
 from comity.expression.tree import (
     And,

@@ -10,8 +10,8 @@ from enum import Enum
 from functools import lru_cache
 
 from comity.errors import Misuse, Place
-from comity.expression.regex import compiled
-from comity.expression.regex_tree import ANY, ANY_RUN, Regex, literal, sequence
+from comity.expression.regex.parse import compiled
+from comity.expression.regex.tree import ANY, ANY_RUN, Regex, literal, sequence
 
 
 class Wildcard(Enum):

@@ -19,7 +19,7 @@ from comity.event.kinds import Point, in_range
 from comity.event.times import parse_duration, parse_timestamp
 from comity.expression.constraints import expand_constraint
 from comity.expression.like import like_matcher
-from comity.expression.regex import parse_regex
+from comity.expression.regex.parse import parse_regex
 from comity.expression.tree import (
     FALSE,
     TRUE,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from comity.errors import ComityError
 from comity.expression.like import Wildcard, like_tokens
-from comity.expression.regex import parse_regex
-from comity.expression.regex_tree import Chars, Regex, Repeat, Sequence
+from comity.expression.regex.parse import parse_regex
+from comity.expression.regex.tree import Chars, Regex, Repeat, Sequence
 from comity.expression.tree import Compare, Expression, Literal, TextTest
 from comity.filter.sets.symbols import after_prefix
 from comity.language.fold import both, either

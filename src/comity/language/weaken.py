@@ -8,8 +8,8 @@ from datetime import datetime
 
 from comity.errors import Misuse
 from comity.event.kinds import Value, comparable
-from comity.expression.regex import parse_regex
-from comity.expression.regex_tree import Chars, Regex, Sequence
+from comity.expression.regex.parse import parse_regex
+from comity.expression.regex.tree import Chars, Regex, Sequence
 from comity.expression.simplify.cut_separators import wider_test
 from comity.expression.time_formats import time_format
 from comity.expression.tree import (

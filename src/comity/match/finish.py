@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from comity.compiled import kernel
 from comity.expression.evaluate import Record
 from comity.match.channels import Ints
+from comity.match.kernels.results import report_once
 from comity.match.predicates import Predicates
 from comity.match.residual import BatchRows, Tests
 
@@ -83,34 +83,6 @@ def _tested(
             holds[alive[group]] = tests.hold(int(number[group[0]]), rows(), events)[which]
         turn += 1
     return holds
-
-
-@kernel
-def report_once(
-    offsets: Any, targets: Any, holds: Any, profile: Any, slot: Any, seen: Any, final: Any, out: Any
-) -> Any:
-    """Writes the profiles of each event; `holds` are the answers for the targets below zero, in their order."""
-    position = 0
-    asked = 0
-    for event in range(len(offsets) - 1):
-        final[event] = position
-        for i in range(offsets[event], offsets[event + 1]):
-            target = targets[i]
-            if target >= 0:
-                out[position] = target
-                position += 1
-                continue
-            entry = -1 - target
-            if holds[asked]:
-                own = slot[entry]
-                if own < 0 or seen[own] != event:
-                    out[position] = profile[entry]
-                    position += 1
-                    if own >= 0:
-                        seen[own] = event
-            asked += 1
-    final[len(offsets) - 1] = position
-    return position
 
 
 def finish_one(targets: Ints, conditions: Conditions, tests: Tests, record: Record) -> list[int]:

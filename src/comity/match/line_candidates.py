@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.event.scan import LineScanner
+from comity.event.scan.scanner import LineScanner
 from comity.event.types import EventType
 from comity.match.operands import OperandMatcher
 from comity.pattern.bank import Bank

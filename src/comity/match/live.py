@@ -10,18 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from comity.compiled import kernel
 from comity.errors import Misuse
 from comity.event.types import AttributeType
 from comity.expression.evaluate import Record
 from comity.expression.tree import Expression
 from comity.match.channels import Path
 from comity.match.index import Matches, ProfileIndex
+from comity.match.kernels.results import join
 from comity.match.rebuild import build_elsewhere
 
 MAX_LATEST = 64
@@ -184,16 +183,3 @@ def joined(one: Matches, other: Matches) -> Matches:
     offsets, ids = one.offsets + other.offsets, np.empty(len(one.ids) + len(other.ids), np.int32)
     join(one.offsets, one.ids, other.offsets, other.ids, ids)
     return Matches(offsets, ids)
-
-
-@kernel
-def join(offsets: Any, ids: Any, other_offsets: Any, other_ids: Any, out: Any) -> None:
-    """Writes the ids of each event, those of the other after the own ones."""
-    position = 0
-    for event in range(len(offsets) - 1):
-        for i in range(offsets[event], offsets[event + 1]):
-            out[position] = ids[i]
-            position += 1
-        for i in range(other_offsets[event], other_offsets[event + 1]):
-            out[position] = other_ids[i]
-            position += 1

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from comity.match.access import Flags, Posted, expand, post
 from comity.match.buckets import HAS_MORE, MAX_CHANNELS, PASSES, Buckets, Longs
 from comity.match.channels import Ints
+from comity.match.kernels.events import IS_SET
 from comity.match.predicates import Predicates
 from comity.match.selectivity import Floats, Sample, selectivity
 
@@ -29,8 +30,6 @@ PADDING = 64
 MAX_SPLIT = 8
 """Intervals of one verified predicate for which a record is written several times, once for each."""
 EVERYTHING = 0xFFFFFFFF
-IS_SET = 1 << 30
-"""Added to the channel of a rest predicate that is a list of intervals."""
 
 
 class Postings(NamedTuple):

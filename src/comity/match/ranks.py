@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from comity.event.kinds import INT_MAX, INT_MIN, Value, to_microseconds
 from comity.event.times import parse_duration, parse_timestamp
-from comity.match import rank_kernels as kernels
 from comity.match.channels import RANK_ALWAYS, RANK_FALSE, RANK_NUMBERS, RANK_TRUE, Ints, Layout, View
 from comity.match.columns import buffers_of, presence_of, string_column
+from comity.match.kernels import ranks as kernels
 
 _MAX_LOOKUP = 1 << 20
 """Ranks of integers are looked up when the constants span no more than this."""

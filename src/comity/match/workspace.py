@@ -10,9 +10,9 @@ import numpy.typing as npt
 from comity.match.access import LEVELS
 from comity.match.buckets import MAX_CHANNELS
 from comity.match.channels import Ints
-from comity.match.kernel import match_events
+from comity.match.kernels.events import match_events
+from comity.match.kernels.tiles import BLOCK, DIGIT, STRIDE, gather_pairs, match_block
 from comity.match.postings import Postings
-from comity.match.tiles import BLOCK, DIGIT, STRIDE, gather_pairs, match_block
 
 Offsets = npt.NDArray[np.int64]
 

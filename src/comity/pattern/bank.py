@@ -22,7 +22,7 @@ from comity.pattern.sharing import Sharing
 from comity.pattern.tree_bank import TreeBank
 
 if TYPE_CHECKING:
-    from comity.pattern.flat_bank import FlatBank
+    from comity.pattern.flat.bank import FlatBank
 
 
 def _undecodable(line: str) -> Happening:
@@ -85,7 +85,7 @@ class Bank:
         """What is detected by compiled code, if anything is."""
         if not self.compiled:
             return None
-        from comity.pattern.flat_bank import FlatBank  # compiled code takes a second to load, and few events do without
+        from comity.pattern.flat.bank import FlatBank  # compiled code takes a second to load, and few events do without
 
         bank = FlatBank(self.patterns, self.sharing)
         return bank if len(bank.numbers) else None

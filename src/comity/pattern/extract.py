@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from comity.event.event import Event
-from comity.event.jsonlines import encode
+from comity.event.formats.jsonlines import encode
 from comity.pattern.bank import Bank
 from comity.pattern.bound import BoundPattern
 from comity.pattern.correlation import key_text

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from comity.expression.render import render, render_path
 from comity.pattern.bound import BoundPattern, Join
 from comity.pattern.correlation import Path, ties
-from comity.pattern.flat.layout import MOST_OPERANDS, MOST_STEPS
+from comity.pattern.flat.kernels.layout import MOST_OPERANDS, MOST_STEPS
 from comity.pattern.horizon import horizons
 from comity.pattern.text.durations import render_duration
 from comity.pattern.text.render import render_pattern

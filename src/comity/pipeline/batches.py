@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.claim import FolderLock, lock_folder
 from comity.errors import ComityError, Misuse, Place
-from comity.event.formats import SUFFIXES, unknown_files
+from comity.event.formats.table import SUFFIXES, unknown_files
 from comity.limits import Limits, limited, limits
 from comity.logs import log
 from comity.pipeline.checkpoint import check_checkpoint, sync_checkpoint

@@ -17,10 +17,10 @@ from comity.federation.model import OPERAND
 from comity.pattern.bank import Bank
 from comity.pattern.correlation import Path
 from comity.pattern.occurrence import NO_TIE
-from comity.pipeline.columns import TypedColumns
+from comity.pipeline.columns.columns import TypedColumns
 from comity.pipeline.deliver import complete, rejected_line
-from comity.pipeline.detect_buckets import NO_KEY, salts_of
-from comity.pipeline.detect_extract import COUNTED, DOUBTFUL, LATE, REFUSED, ROWS
+from comity.pipeline.detect.buckets import NO_KEY, salts_of
+from comity.pipeline.detect.extract import COUNTED, DOUBTFUL, LATE, REFUSED, ROWS
 from comity.pipeline.lines import Attributes, json_line
 from comity.pipeline.mapped import Followed, follow, keep, kept_on
 from comity.pipeline.operands import quoted
@@ -78,7 +78,7 @@ class OperandColumns:
     def rows(
         self, hits: DataFrame, buckets: int, late_before: int | None, spark: SparkSession, *, with_rejected: bool
     ) -> DataFrame:
-        """The rows that `detect_extract.stage` takes: candidates, those that count, and rejected records if wanted."""
+        """The rows that `detect.extract.stage` takes: candidates, those that count, and rejected records if wanted."""
         asked = [
             (one.label, one.way, one.pattern, one.operand, one.salt, one.key, one.tie, one.lined, late_before)
             for one in self._asked
@@ -173,7 +173,7 @@ class OperandColumns:
 
 
 def bucket_column(salt: Column, key: Column, buckets: int) -> Column:
-    """What `detect_buckets.bucket_of` says; null when there is no key."""
+    """What `detect.buckets.bucket_of` says; null when there is no key."""
     return F.crc32(F.concat(salt, F.lit(" "), key).cast("binary")) % buckets
 
 

@@ -240,7 +240,7 @@ def check_delivered(out: Path) -> Found:
 
 def check_state(out: Path) -> Found:
     """The other files that a stream leaves for its next start."""
-    from comity.pipeline.detect_state import PatternStates
+    from comity.pipeline.detect.state import PatternStates
 
     positions = sorted((out / LANDING).glob("*/.*.position.json"))
     marks = sorted((out / SENT).glob(f"*/*/{DONE}"))
@@ -277,7 +277,7 @@ def check_port(port: int) -> Found:
 
 def check_numba() -> Found:
     """Compiled kernels are kept on disk, so that only the first start compiles them."""
-    from comity.match import kernel
+    from comity.match.kernels import events as kernel
 
     found = [one for one in vars(kernel).values() if hasattr(one, "stats") and hasattr(one, "py_func")]
     paths = {Path(str(one.stats.cache_path)) for one in found if one.stats.cache_path}

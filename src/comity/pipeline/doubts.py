@@ -24,7 +24,7 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from comity.event.formats import OnSpark, format_of
+from comity.event.formats.table import OnSpark, format_of
 from comity.limits import limits
 from comity.pipeline.failure import cause_of
 

@@ -21,7 +21,7 @@ from comity.event.kinds import Kind
 from comity.event.types import AttributeType, EventType
 from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE, Attribute, Expression, walk
-from comity.pipeline.columns import TypedColumns, compile_truth, compile_value
+from comity.pipeline.columns.columns import TypedColumns, compile_truth, compile_value
 from comity.pipeline.lines import Attributes
 from comity.pipeline.operands import quoted
 from comity.pipeline.parts import Parts, inside, is_present, tests_of, whole

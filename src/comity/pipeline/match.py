@@ -22,13 +22,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from comity.event.event import Event
 from comity.event.files import read_events
-from comity.event.jsonlines import Rejected
+from comity.event.formats.jsonlines import Rejected
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
 from comity.expression.tree import FALSE, attributes
 from comity.limits import Limits, limited, limits
 from comity.match.match import BoundProfile, Matcher
-from comity.pipeline.columns import OpenColumns, TypedColumns, compile_filter
+from comity.pipeline.columns.columns import OpenColumns, TypedColumns, compile_filter
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.line_numbers import LineNumbers, NumberOf
 from comity.pipeline.operands import quoted

@@ -19,7 +19,7 @@ import msgspec
 
 from comity.connect.durable import make_folder, sync, write_whole
 from comity.connect.folder import QUARANTINE
-from comity.event.formats import is_file_fault
+from comity.event.formats.table import is_file_fault
 from comity.logs import log
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
 

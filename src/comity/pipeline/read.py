@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from comity.event.files import event_files
-from comity.event.formats import OnSpark, format_of
+from comity.event.formats.parquet import trusted_footer
+from comity.event.formats.table import OnSpark, format_of
 from comity.event.owners import ANYBODY, Domains, Owners
-from comity.event.parquet import trusted_footer
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
 from comity.pipeline.facts import Facts, facts_of
 

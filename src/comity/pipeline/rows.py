@@ -22,14 +22,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.functions import ArrowUDFType, arrow_udf  # type: ignore[attr-defined]
 
-from comity.event.csvlines import ENVELOPE_COLUMNS
+from comity.event.formats.csv import ENVELOPE_COLUMNS
 from comity.event.kinds import Kind
 from comity.event.owners import Domains
 from comity.event.types import ENVELOPE, MODES, AttributeType, EventType
 from comity.event.window import Window
 from comity.expression.tree import attributes
 from comity.limits import Limits, limited, limits
-from comity.pipeline.columns import TypedColumns, compile_filter
+from comity.pipeline.columns.columns import TypedColumns, compile_filter
 from comity.pipeline.deliver import FOUND_TYPE, hits_schema
 from comity.pipeline.facts import NO_FACTS, Facts
 from comity.pipeline.operands import MAX_FLOAT, quoted

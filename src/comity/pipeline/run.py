@@ -24,8 +24,8 @@ from comity.event.reasons import Reasons
 from comity.event.window import Window
 from comity.limits import limits
 from comity.pipeline.deliver import IDENTITY, Outcome, complete, deliver, observe_hits, outcome_of_hit
-from comity.pipeline.detect_extract import staged_figures
-from comity.pipeline.detect_federation import PlanPatterns, remove_staged
+from comity.pipeline.detect.extract import staged_figures
+from comity.pipeline.detect.federation import PlanPatterns, remove_staged
 from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.facts import Facts
 from comity.pipeline.failure import spark_failures

@@ -31,7 +31,7 @@ from comity.connect.port import Message
 from comity.connect.published import published_batches, read_messages
 from comity.connect.staged import staged_results
 from comity.errors import ComityError
-from comity.event.formats import is_file_fault
+from comity.event.formats.table import is_file_fault
 from comity.event.owners import ANYBODY, Owners
 from comity.event.reasons import Reasons
 from comity.event.times import format_timestamp, parse_timestamp
@@ -41,10 +41,10 @@ from comity.federation.watch import WatchedFederation
 from comity.limits import limits
 from comity.pipeline.batches import FileBatches, attempt_folder, lag_s
 from comity.pipeline.deliver import is_wanted, observe_hits
-from comity.pipeline.detect_batches import LATE_FOLDER, PatternBatches, late_lines
-from comity.pipeline.detect_extract import staged_figures
-from comity.pipeline.detect_federation import remove_staged
-from comity.pipeline.detect_state import Progress
+from comity.pipeline.detect.batches import LATE_FOLDER, PatternBatches, late_lines
+from comity.pipeline.detect.extract import staged_figures
+from comity.pipeline.detect.federation import remove_staged
+from comity.pipeline.detect.state import Progress
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
 from comity.pipeline.failure import letting_go, spark_failures
 from comity.pipeline.quarantine import Quarantine, SetAside

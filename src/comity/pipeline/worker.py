@@ -24,10 +24,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from comity.event.event import Event
 from comity.event.files import read_events, read_json_lines, unreadable
-from comity.event.formats import Form, format_of
-from comity.event.jsonlines import Rejected, TypeLookup, decode
+from comity.event.formats.jsonlines import Rejected, TypeLookup, decode
+from comity.event.formats.parquet import batch_lines
+from comity.event.formats.table import Form, format_of
 from comity.event.owners import ANYBODY, Domains, Owners, OwnTypes
-from comity.event.parquet import batch_lines
 from comity.event.types import ENVELOPE, EventType
 from comity.event.window import Window
 from comity.expression.tree import TRUE
@@ -41,7 +41,7 @@ from comity.plan.stages import Plan
 from comity.plan.ways import Ways, ways_of
 
 if TYPE_CHECKING:
-    from comity.event.scan import LineScanner, Scanned
+    from comity.event.scan.scanner import LineScanner, Scanned
     from comity.match.channels import Ints
     from comity.match.index import Matches
 
@@ -281,7 +281,7 @@ class LineWorker(Worker):
     def _scan(self, domains: Domains | None, batch: pa.RecordBatch) -> Scanned:
         if domains not in self._scanners:
             # Its kernels are compiled code that takes a second to load, and small batches do without it.
-            from comity.event.scan import LineScanner
+            from comity.event.scan.scanner import LineScanner
 
             earliest, latest = (_microseconds(moment) for moment in (self.window.earliest, self.window.latest))
             own = [one for one in self.work.types if domains is None or one.namespace in domains]

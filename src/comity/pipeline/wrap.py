@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from comity.connect.folder import landed_source
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
+from comity.event.formats.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
 from comity.event.kinds import Kind, Value, to_microseconds
 from comity.event.taxonomy import Taxonomy
 from comity.event.times import parse_duration, parse_timestamp

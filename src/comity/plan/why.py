@@ -8,7 +8,7 @@ from typing import Any
 
 from comity.connect.specs import SourceSpec
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected
+from comity.event.formats.jsonlines import Rejected
 from comity.event.validate import Fault
 from comity.expression.clauses import Clause, explain_clause
 from comity.expression.evaluate import holds

@@ -17,7 +17,7 @@ from comity.connect.notification import notification_line
 from comity.connect.port import Message
 from comity.connect.published import published_batches, read_messages
 from comity.engine.run import Notification
-from comity.event.jsonlines import Rejected, encode
+from comity.event.formats.jsonlines import Rejected, encode
 
 Outcome = tuple[str, str]
 """For whom, and what, as JSON text."""

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from comity.event.event import Event
-from comity.event.jsonlines import encode
+from comity.event.formats.jsonlines import encode
 from comity.event.kinds import INT_MAX, INT_MIN, Kind, Point, Value
 from comity.event.types import AttributeType, EventType
 

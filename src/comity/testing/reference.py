@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from comity.engine.run import Notification
 from comity.event.event import Event
-from comity.event.jsonlines import Rejected, encode
+from comity.event.formats.jsonlines import Rejected, encode
 from comity.event.validate import Fault
 from comity.expression.evaluate import holds
 from comity.plan.stages import Plan, Route

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from comity.errors import Misuse
-from comity.event.csvlines import ENVELOPE_COLUMNS, encode_header, encode_row, read_header
 from comity.event.event import Event
+from comity.event.formats.csv import ENVELOPE_COLUMNS, encode_header, encode_row, read_header
 from comity.event.kinds import Kind
 from comity.event.times import format_duration
 from comity.event.types import AttributeType, EventType

@@ -10,7 +10,7 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comity.expression.regex import parse_regex
+from comity.expression.regex.parse import parse_regex
 from comity.filter.sets import Automaton, TooLarge
 from comity.filter.sets.cuts import INTERSECTION
 from comity.limits import limited

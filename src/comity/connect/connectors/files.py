@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from comity.connect.port import Batch, Capability, Connector, Position, Record, Setting
 from comity.errors import Misuse, Place
 from comity.event.files import event_files, read_json_lines
-from comity.event.formats import is_event_file
-from comity.event.jsonlines import Rejected, TypeLookup, rejected
+from comity.event.formats.jsonlines import Rejected, TypeLookup, rejected
+from comity.event.formats.table import is_event_file
 from comity.event.taxonomy import Taxonomy
 from comity.event.validate import Fault
 

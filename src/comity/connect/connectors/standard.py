@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from comity.connect.port import Batch, Capability, Connector, Position, Record, Setting
 from comity.errors import Misuse
-from comity.event.jsonlines import rejected, too_long
+from comity.event.formats.jsonlines import rejected, too_long
 from comity.limits import limits
 
 NAME = "-"

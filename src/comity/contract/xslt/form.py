@@ -1,9 +1,10 @@
 """Events as XML, as stylesheets see them: an element named after the type, in it one for each attribute.
 
 Before the attributes stand `id`, `src` and `ts`, the identity and the time; the rest of the envelope is in attributes
-of our namespace, as in `comity.event.xmlrecords`, which reads this form, too. A struct is an element with elements in
-it, a point one with `x` and `y`, a list is its element repeated. Single values are the texts that `text(…)` gives,
-bytes are in base 64. A missing value has no element; an empty element is an empty text, and no value of another kind.
+of our namespace, as in `comity.event.formats.xml.records`, which reads this form, too. A struct is an element with
+elements in it, a point one with `x` and `y`, a list is its element repeated. Single values are the texts that
+`text(…)` gives, bytes are in base 64. A missing value has no element; an empty element is an empty text, and no value
+of another kind.
 """
 
 from __future__ import annotations

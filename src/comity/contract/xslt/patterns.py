@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from comity.contract.xslt.form import is_xml_text
-from comity.expression.regex_tree import Chars, Choice, Ranges, Regex, Repeat
+from comity.expression.regex.tree import Chars, Choice, Ranges, Regex, Repeat
 
 _SPECIAL = frozenset("\\|.-^?*+{}()[]$")
 _XML: Ranges = ((0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF), (0xE000, 0xFFFD), (0x10000, 0x10FFFF))
@@ -13,7 +13,7 @@ _XML: Ranges = ((0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF), (0xE000, 0xFFFD), (0x100
 def to_xpath_regex(regex: Regex) -> str:
     r"""A pattern for the same whole values, anchored at both ends.
 
-    >>> from comity.expression.regex import parse_regex
+    >>> from comity.expression.regex.parse import parse_regex
     >>> to_xpath_regex(parse_regex(r"v\d+|é?"))
     '^(?:v[0-9]+|é?)$'
     """

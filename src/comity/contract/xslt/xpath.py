@@ -19,7 +19,7 @@ from comity.event.schemas.names import identifier
 from comity.event.types import ENVELOPE_NAME, EventType
 from comity.expression.evaluate import compare
 from comity.expression.like import like_to_regex
-from comity.expression.regex import parse_regex
+from comity.expression.regex.parse import parse_regex
 from comity.expression.render import render
 from comity.expression.time_formats import time_format
 from comity.expression.tree import (

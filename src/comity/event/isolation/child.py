@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import IO
 
 from comity.event.expansion import LEAST_BYTES, ExpandsTooFarError, Expansion
+from comity.event.formats.jsonlines import Rejected, TypeLookup, rejected, too_long
 from comity.event.isolation.messages import (
     Answer,
     Asked,
@@ -26,15 +27,14 @@ from comity.event.isolation.messages import (
     receive,
     send,
 )
-from comity.event.jsonlines import Rejected, TypeLookup, rejected, too_long
 from comity.event.types import EventType
 from comity.limits import limited, limits
 
 Lines = Iterator[tuple[int, bytes | Rejected]]
 READERS = {
-    "avro": "comity.event.avrorecords:read_avro_lines",
-    "parquet": "comity.event.parquet:read_parquet_lines",
-    "xml": "comity.event.xmlrecords:read_xml_file",
+    "avro": "comity.event.formats.avro:read_avro_lines",
+    "parquet": "comity.event.formats.parquet:read_parquet_lines",
+    "xml": "comity.event.formats.xml.records:read_xml_file",
 }
 """What a request may ask for: a function of a path, a lookup of types, and the number of the last record not wanted."""
 _LIBRARIES = {"parquet": ("pyarrow.parquet", "pandas")}

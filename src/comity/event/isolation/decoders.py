@@ -18,6 +18,7 @@ from typing import IO, cast
 import msgspec
 
 from comity.errors import Permanent
+from comity.event.formats.jsonlines import Rejected, TypeLookup, rejected
 from comity.event.isolation.messages import (
     Answer,
     Asked,
@@ -29,7 +30,6 @@ from comity.event.isolation.messages import (
     receive,
     send,
 )
-from comity.event.jsonlines import Rejected, TypeLookup, rejected
 from comity.event.taxonomy import Taxonomy
 from comity.event.validate import Fault
 from comity.limits import limits

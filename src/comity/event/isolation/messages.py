@@ -12,7 +12,7 @@ from typing import IO
 
 import msgspec
 
-from comity.event.jsonlines import Rejected
+from comity.event.formats.jsonlines import Rejected
 
 _LENGTH = struct.Struct("<I")
 _MOST_BYTES = 268_435_456

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from comity.errors import Permanent
-from comity.expression.regex_tree import Regex
+from comity.expression.regex.tree import Regex
 from comity.filter.sets.cuts import DIFFERENCE, INTERSECTION, UNION, Cuts
 from comity.filter.sets.minimal import Moves, minimal
 from comity.filter.sets.positions import position_automaton
@@ -39,7 +39,7 @@ def _check_states(count: int) -> None:
 class Automaton:
     """A regular set of strings.
 
-    >>> from comity.expression.regex import parse_regex
+    >>> from comity.expression.regex.parse import parse_regex
     >>> words = Automaton.of_regex(parse_regex("(ab)*"))
     >>> words.accepts("abab"), words.accepts("aba"), words == Automaton.of_regex(parse_regex("(?:ab(ab)*)?"))
     (True, False, True)
@@ -131,7 +131,7 @@ class Automaton:
     def shortest(self) -> str | None:
         """A shortest string of the set, in letters and digits where there is a choice; None when it is empty.
 
-        >>> from comity.expression.regex import parse_regex
+        >>> from comity.expression.regex.parse import parse_regex
         >>> Automaton.of_regex(parse_regex(".{2}x")).shortest()
         'aax'
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from comity.expression.regex_tree import Chars, Choice, Ranges, Regex, Repeat, Sequence
+from comity.expression.regex.tree import Chars, Choice, Ranges, Regex, Repeat, Sequence
 from comity.filter.sets.minimal import Moves
 from comity.filter.sets.symbols import SYMBOLS, to_symbol
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from comity.expression.like import Wildcard, like_to_regex, like_tokens
-from comity.expression.regex import parse_regex
-from comity.expression.regex_tree import ANY_RUN, Regex, Sequence, literal
+from comity.expression.regex.parse import parse_regex
+from comity.expression.regex.tree import ANY_RUN, Regex, Sequence, literal
 from comity.filter.sets import cuts as lines
 from comity.filter.sets.automaton import Automaton
 from comity.filter.sets.cuts import DIFFERENCE, INTERSECTION, UNION, Cuts

@@ -14,7 +14,7 @@ from comity.errors import Misuse
 from comity.event.kinds import Kind
 from comity.event.types import AttributeType
 from comity.expression.parse import error_at
-from comity.expression.regex import parse_regex
+from comity.expression.regex.parse import parse_regex
 from comity.expression.tree import (
     TRUE,
     Attribute,

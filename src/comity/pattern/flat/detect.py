@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from comity.pattern.flat import layout
-from comity.pattern.flat.kernel import detect_groups
-from comity.pattern.flat.layout import Ints, Longs, Out, Work
+from comity.pattern.flat.kernels import layout
+from comity.pattern.flat.kernels.groups import detect_groups
+from comity.pattern.flat.kernels.layout import Ints, Longs, Out, Work
 
 ALWAYS = int(np.iinfo(np.int64).max)
 NEVER = int(np.iinfo(np.int64).min)

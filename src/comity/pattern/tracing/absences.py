@@ -8,8 +8,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from comity.pattern.bound import BoundPattern
-from comity.pattern.reference import Round
-from comity.pattern.reference_occurrences import (
+from comity.pattern.reference.occurrences import (
     Occurrence,
     Seen,
     World,
@@ -19,6 +18,7 @@ from comity.pattern.reference_occurrences import (
     in_the_way,
     occurrences,
 )
+from comity.pattern.reference.reports import Round
 from comity.pattern.tree import Pattern, Sequence, Silence, bound_parts, operands, walk
 
 

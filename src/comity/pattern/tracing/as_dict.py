@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from comity.pattern.reference_occurrences import Occurrence, Seen
+from comity.pattern.reference.occurrences import Occurrence, Seen
 from comity.pattern.report import moment_text
 from comity.pattern.tracing.absences import Absence
 from comity.pattern.tracing.near_misses import NearMiss

@@ -10,8 +10,8 @@ from comity.expression.clauses import explain_clause
 from comity.expression.tree import TRUE
 from comity.pattern.bound import BoundPattern, Join
 from comity.pattern.parameters import Consume
-from comity.pattern.reference import Round
-from comity.pattern.reference_occurrences import Bindings, Occurrence, World, arranged, in_the_way, occurrences
+from comity.pattern.reference.occurrences import Bindings, Occurrence, World, arranged, in_the_way, occurrences
+from comity.pattern.reference.reports import Round
 from comity.pattern.text.durations import render_duration
 from comity.pattern.tracing.absences import bound_walk, identity
 from comity.pattern.tracing.verdicts import clause_text

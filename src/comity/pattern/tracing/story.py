@@ -10,7 +10,7 @@ from functools import cached_property
 from comity.expression.render import render
 from comity.expression.tree import TRUE, And, Attribute, IsType, attributes, substitute
 from comity.pattern.composite import Composite
-from comity.pattern.reference_occurrences import Occurrence, Seen
+from comity.pattern.reference.occurrences import Occurrence, Seen
 from comity.pattern.report import Report, moment_text
 from comity.pattern.text.render import render_composite
 from comity.pattern.tracing.absences import Absence, Outcome

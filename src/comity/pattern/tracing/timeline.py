@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from comity.pattern.reference_occurrences import Occurrence, Seen
+from comity.pattern.reference.occurrences import Occurrence, Seen
 from comity.pattern.report import Report
 from comity.pattern.tracing.absences import Absence, Outcome
 from comity.pattern.tracing.story import Words

@@ -14,11 +14,11 @@ from math import prod
 from comity.errors import Misuse
 from comity.event.event import Event
 from comity.limits import limits
-from comity.pattern import reference
 from comity.pattern.bound import BoundPattern
 from comity.pattern.parameters import Duplicates
-from comity.pattern.reference import Round, choosing, key_of, left_by
-from comity.pattern.reference_occurrences import Candidates, Occurrence, Point, Seen, see
+from comity.pattern.reference import reports as reference
+from comity.pattern.reference.occurrences import Candidates, Occurrence, Point, Seen, see
+from comity.pattern.reference.reports import Round, choosing, key_of, left_by
 from comity.pattern.report import Happening, Report
 from comity.pattern.tracing.absences import Absence, AbsenceWatch, Outcome
 from comity.pattern.tracing.near_misses import NearMiss, near_misses, variants

@@ -12,8 +12,8 @@ from comity.expression.clauses import Clause, explain_clause, values_text
 from comity.expression.evaluate import holds
 from comity.expression.tree import And, Expression, IsType
 from comity.pattern.bound import BoundPattern
-from comity.pattern.reference import key_of
-from comity.pattern.reference_occurrences import Candidates, Seen
+from comity.pattern.reference.occurrences import Candidates, Seen
+from comity.pattern.reference.reports import key_of
 from comity.pattern.tree import operands
 
 

@@ -1,0 +1,134 @@
+"""From the lanes that the scanner's kernels filled to columns of Arrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from comity.event.kinds import Kind
+from comity.event.scan.kernels.copy import copy_texts, measure_texts
+from comity.event.scan.kernels.lines import Work
+from comity.event.scan.kernels.words import Bytes, Longs
+from comity.event.scan.plan import Column, Lane
+from comity.event.types import ENVELOPE_NAME, MODES, AttributeType
+
+TIMESTAMP = pa.timestamp("us", "UTC")
+POINT = pa.struct([("x", pa.float64()), ("y", pa.float64())])
+_SCALARS = {
+    Kind.BOOL: pa.bool_(),
+    Kind.INT: pa.int64(),
+    Kind.FLOAT: pa.float64(),
+    Kind.STRING: pa.string(),
+    Kind.TIMESTAMP: TIMESTAMP,
+    Kind.DURATION: pa.int64(),
+    Kind.BYTES: pa.binary(),
+    Kind.POINT: POINT,
+}
+_MODES = pa.array(MODES)
+_SLACK = 32
+
+
+def arrow_type(attribute: AttributeType) -> pa.DataType:
+    """How values of an attribute stand in a column; durations are microseconds.
+
+    >>> arrow_type(AttributeType(Kind.LIST, element=AttributeType(Kind.DURATION)))
+    ListType(list<item: int64>)
+    """
+    if attribute.kind is Kind.STRUCT:
+        return pa.struct([(name, arrow_type(one)) for name, one in attribute.attributes.items()])
+    if attribute.kind is Kind.LIST:
+        assert attribute.element is not None
+        return pa.list_(arrow_type(attribute.element))
+    return _SCALARS[attribute.kind]
+
+
+class Lanes:
+    """The lanes of some events of one type, as columns."""
+
+    def __init__(self, work: Work, data: Bytes, count: int, rows: Longs | None) -> None:
+        """`rows` are the events of the type among the first `count`, or None when all are."""
+        self.work, self.data, self.rows = work, data, slice(count) if rows is None else rows
+        self.count = count if rows is None else len(rows)
+
+    def envelope(self, type_name: str, require_time: bool) -> dict[str, pa.Array]:
+        """The columns of the envelope by their dotted paths."""
+        columns = {
+            "id": self._texts(Lane.ID, False),
+            "source": self._texts(Lane.SOURCE, False),
+            "type": pa.repeat(pa.scalar(type_name), self.count),
+            "time": self._longs(TIMESTAMP, Lane.TIME, not require_time),
+            "subject": self._texts(Lane.SUBJECT, True),
+            "sequence": self._longs(pa.int64(), Lane.SEQUENCE, True),
+            "mode": self._modes(),
+            "version": self._texts(Lane.VERSION, True),
+        }
+        return {f"{ENVELOPE_NAME}.{name}": column for name, column in columns.items()}
+
+    def column(self, column: Column) -> pa.Array:
+        """The column of an attribute."""
+        kind, lane, is_nullable = column.attribute.kind, column.lane, column.is_nullable
+        if kind in (Kind.STRUCT, Kind.POINT):
+            return self._struct(column)
+        if kind is Kind.STRING:
+            return self._texts(lane, is_nullable)
+        if kind is Kind.BOOL:
+            return self._bools(lane, is_nullable)
+        if kind in (Kind.INT, Kind.FLOAT, Kind.TIMESTAMP):
+            return self._longs(_SCALARS[kind], lane, is_nullable)
+        return pa.nulls(self.count, arrow_type(column.attribute))  # its lines are doubtful where it has a value
+
+    def _validity(self, lane: int, is_nullable: bool) -> tuple[Bytes | None, int]:
+        """Which values are there, or None when all are; and how many are not."""
+        if not is_nullable:
+            return None, 0
+        valid: Bytes = self.work.valid[lane, self.rows]
+        missing = self.count - int(np.count_nonzero(valid))
+        return (valid, missing) if missing else (None, 0)
+
+    def _struct(self, column: Column) -> pa.Array:
+        valid, missing = self._validity(column.lane, column.is_nullable)
+        inside = [self.column(part) for part in column.parts]
+        kind = arrow_type(column.attribute)
+        return pa.Array.from_buffers(kind, self.count, [_bitmap(valid)], missing, children=inside)
+
+    def _longs(self, kind: pa.DataType, lane: int, is_nullable: bool) -> pa.Array:
+        valid, missing = self._validity(lane, is_nullable)
+        if missing == self.count:
+            return pa.nulls(self.count, kind)
+        values = pa.py_buffer(self.work.ints[lane, self.rows])
+        return pa.Array.from_buffers(kind, self.count, [_bitmap(valid), values], missing)
+
+    def _bools(self, lane: int, is_nullable: bool) -> pa.Array:
+        valid, missing = self._validity(lane, is_nullable)
+        if missing == self.count:
+            return pa.nulls(self.count, pa.bool_())
+        values = _bitmap(self.work.ints[lane, self.rows] == 1)
+        return pa.Array.from_buffers(pa.bool_(), self.count, [_bitmap(valid), values], missing)
+
+    def _modes(self) -> pa.Array:
+        valid, missing = self._validity(Lane.MODE, True)
+        if missing == self.count:
+            return pa.nulls(self.count, pa.string())
+        mask = None if valid is None else valid == 0
+        return _MODES.take(pa.array(self.work.ints[Lane.MODE, self.rows], mask=mask))
+
+    def _texts(self, lane: int, is_nullable: bool) -> pa.Array:
+        valid, missing = self._validity(lane, is_nullable)
+        if missing == self.count:
+            return pa.nulls(self.count, pa.string())
+        spans = self.work.ints[lane, self.rows]
+        offsets = np.empty(self.count + 1, np.int32)
+        size = measure_texts(spans, _NOTHING if valid is None else valid, valid is not None, offsets)
+        out = np.empty(size + _SLACK, np.uint8)
+        copy_texts(spans, offsets, self.data, self.work.arena, out)
+        buffers = [_bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(out[:size])]
+        return pa.Array.from_buffers(pa.string(), self.count, buffers, missing)
+
+
+_NOTHING = np.zeros(1, np.uint8)
+
+
+def _bitmap(bits: Any) -> pa.Buffer | None:
+    return None if bits is None else pa.py_buffer(np.packbits(bits, bitorder="little"))

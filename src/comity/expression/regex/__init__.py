@@ -1,0 +1,1 @@
+"""Regular expressions as RE2 knows them."""

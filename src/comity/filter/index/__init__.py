@@ -1,0 +1,1 @@
+"""Relations between a filter and very many others."""

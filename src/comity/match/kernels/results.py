@@ -1,0 +1,48 @@
+"""From targets to profiles, and the profiles of two indexes brought together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from comity.compiled import kernel
+
+
+@kernel
+def report_once(
+    offsets: Any, targets: Any, holds: Any, profile: Any, slot: Any, seen: Any, final: Any, out: Any
+) -> Any:
+    """Writes the profiles of each event; `holds` are the answers for the targets below zero, in their order."""
+    position = 0
+    asked = 0
+    for event in range(len(offsets) - 1):
+        final[event] = position
+        for i in range(offsets[event], offsets[event + 1]):
+            target = targets[i]
+            if target >= 0:
+                out[position] = target
+                position += 1
+                continue
+            entry = -1 - target
+            if holds[asked]:
+                own = slot[entry]
+                if own < 0 or seen[own] != event:
+                    out[position] = profile[entry]
+                    position += 1
+                    if own >= 0:
+                        seen[own] = event
+            asked += 1
+    final[len(offsets) - 1] = position
+    return position
+
+
+@kernel
+def join(offsets: Any, ids: Any, other_offsets: Any, other_ids: Any, out: Any) -> None:
+    """Writes the ids of each event, those of the other after the own ones."""
+    position = 0
+    for event in range(len(offsets) - 1):
+        for i in range(offsets[event], offsets[event + 1]):
+            out[position] = ids[i]
+            position += 1
+        for i in range(other_offsets[event], other_offsets[event + 1]):
+            out[position] = other_ids[i]
+            position += 1

@@ -1,0 +1,1 @@
+"""The reference: slow, small, and sharing no code with what it judges."""

@@ -1,0 +1,140 @@
+"""Composite profiles over stored events on Spark.
+
+One pass over the events stages the candidates by the bucket of their trace; then each bucket is detected by one task.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from comity.event.taxonomy import Taxonomy
+from comity.event.window import Window
+from comity.pattern.bound import BoundPattern
+from comity.pattern.rows import Found
+from comity.pipeline.detect.buckets import BucketJob, PatternWork, Times, detect_buckets, read_found
+from comity.pipeline.detect.extract import REFUSED, Extracted, OpenCandidates, staged_files, staged_lines
+from comity.pipeline.detect.pieces import PieceCandidates
+from comity.pipeline.doubts import Attempts
+from comity.pipeline.failure import spark_failures
+from comity.pipeline.read import Inputs
+
+_BYTES_A_BUCKET = 256_000_000
+"""Of events; candidates are at most about as large, and a bucket of them is to fit into memory many times."""
+
+
+@dataclass(slots=True)
+class SparkReports:
+    """What Spark finds. The figures are complete once the last report was taken."""
+
+    patterns: Sequence[BoundPattern]
+    files: Sequence[str]
+    taxonomy: Taxonomy | None
+    spark: SparkSession
+    window: Window | None = None
+    until: int | None = None
+    start: int | None = None
+    buckets: int | None = None
+    events: int = 0
+    late: int = 0
+    """None: all events are there."""
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+    def found(self) -> Iterator[Found]:
+        """The reports, in no order."""
+        with TemporaryDirectory(prefix="comity-detect-") as folder:
+            with spark_failures(), PatternSession(self.patterns, self.taxonomy, self.spark) as session:
+                files = Attempts(self.files, self.spark).run(
+                    lambda doubts: self._detect(Path(folder), session, Inputs.of(self.files, doubts))
+                )
+            yield from read_found(files, self.patterns)
+
+    def _detect(self, folder: Path, session: PatternSession, inputs: Inputs) -> list[str]:
+        """The files of reports."""
+        shutil.rmtree(folder, ignore_errors=True)  # what an attempt left that failed
+        buckets = self.buckets or _bucket_count(self.files, self.spark)
+        staged = str(folder / "candidates")
+        shared = session.shared
+        seen = session.candidates.stage(inputs, staged, buckets, self.window, None)
+        self.events = seen.events
+        self.rejected = [msgspec.json.decode(line) for line in staged_lines(staged, REFUSED)]
+        jobs = [
+            BucketJob(bucket, files, None, str(folder / "reports" / str(bucket)), None)
+            for bucket in range(buckets)
+            if (files := staged_files(staged, bucket)) or shared.value.has_silence(bucket, buckets)
+        ]
+        detect_buckets(jobs, shared, buckets, self._times(seen), self.spark)
+        return [job.reports for job in jobs]
+
+    def _times(self, seen: Extracted) -> Times:
+        start = seen.earliest if self.start is None else self.start
+        return Times(None, self.until, start, seen.latest)
+
+
+def detect_on_spark(
+    patterns: Sequence[BoundPattern],
+    events: Sequence[str],
+    taxonomy: Taxonomy | None,
+    spark: SparkSession,
+    *,
+    window: Window | None = None,
+    until: int | None = None,
+    start: int | None = None,
+    buckets: int | None = None,
+) -> SparkReports:
+    """What the patterns report of the events in these files, which are complete: nothing happens after them.
+
+    With `until`, events and reports after it are left out; traces start at `start`, else with the first event. Times
+    outside the window are rejected. Traces are spread over `buckets`, by default as many as the files need.
+    """
+    return SparkReports(patterns, events, taxonomy, spark, window, until, start, buckets)
+
+
+class PatternSession:
+    """Patterns as Spark has them: the workers hold them while the block runs."""
+
+    def __init__(
+        self,
+        patterns: Sequence[BoundPattern],
+        taxonomy: Taxonomy | None,
+        spark: SparkSession,
+        compiled: bool | None = None,
+    ) -> None:
+        types = None if taxonomy is None else {one.qualified_name: one for one in taxonomy.types}
+        self.patterns = patterns
+        self.shared = spark.sparkContext.broadcast(PatternWork(tuple(patterns), types, compiled))
+        self.candidates: OpenCandidates | PieceCandidates
+        if taxonomy is None:
+            self.candidates = OpenCandidates(self.shared, spark)
+        else:
+            self.candidates = PieceCandidates(self.shared, spark)
+
+    def __enter__(self) -> PatternSession:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget what the workers have."""
+        self.candidates.close()
+        self.shared.destroy()
+
+
+def _bucket_count(files: Sequence[str], spark: SparkSession) -> int:
+    sizes = (Path(file).stat().st_size for name in files for file in _files_of(Path(name)))
+    return max(int(spark.conf.get("spark.sql.shuffle.partitions") or 1), sum(sizes) // _BYTES_A_BUCKET)
+
+
+def _files_of(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield from (file for file in path.iterdir() if file.is_file())
+    elif path.exists():
+        yield path
