@@ -34,12 +34,13 @@ from comity.expression.tree import (
     disjunction,
     rebuild,
 )
+from comity.keyed import Keyed
 
 Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(Keyed):
     """A function from events of the source type to events of the target type.
 
     Envelope attributes stay as they are, but for the type. A missing input gives a missing output.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from comity.event.context import NO_CONTEXT, Context
 from comity.event.kinds import Kind
+from comity.keyed import Keyed
 
 ENVELOPE_NAME = "event"
 """The first name that is reserved for the envelope: `event.id`, `event.time`, …"""
@@ -76,7 +77,7 @@ MODES = ("live", "past", "replay")
 
 
 @dataclass(frozen=True, slots=True)
-class EventType:
+class EventType(Keyed):
     """A record type. `own` are the attributes it adds to those of its parent, `attributes` are all of them.
 
     >>> alarm = EventType("Alarm", "house", own={"room": AttributeType(Kind.STRING)})

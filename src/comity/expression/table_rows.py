@@ -7,15 +7,17 @@ question about all rows is answered from here, in one pass over them at the firs
 from __future__ import annotations
 
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 from comity.event.kinds import NUMBERS, Kind, Value, kind_of
+from comity.keyed import Keyed
 
 _INDEXED = (str, bool, int, float)
 """Kinds of keys that are found by their hash: equal ones have the same, and no text among them is read as a time."""
 
 
-class TableRows(tuple[tuple[Value, Value], ...]):
+class TableRows(Keyed, tuple[tuple[Value, Value], ...]):
     """Pairs of a key and the value beside it; a tuple like any other.
 
     >>> rows = TableRows([("low", 1), ("high", 3), ("low", 2)])
@@ -29,6 +31,10 @@ class TableRows(tuple[tuple[Value, Value], ...]):
     @cached_property
     def _hash(self) -> int:
         return super().__hash__()
+
+    @cached_property
+    def key(self) -> str:
+        return blake2b(repr(tuple(self)).encode(), digest_size=16).hexdigest()  # of many rows, in one step
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TableRows, (tuple(self),)

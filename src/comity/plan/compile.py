@@ -17,15 +17,17 @@ from comity.federation.nested import is_inside
 from comity.limits import Limits, limits
 from comity.plan.stages import Delivery, Failure, Plan, PlannedPattern, Route
 
+_RouteKey = tuple[str, str | None, str | None]
+
 
 def compile_plan(federation: Federation) -> Plan:
     """The plan that delivers what the federation's profiles ask for."""
     ways = _Ways(federation)
-    routes: dict[tuple[str, str | None, int], Route] = {}
-    deliveries: dict[tuple[str, str | None, int], list[Delivery]] = {}
+    routes: dict[_RouteKey, Route] = {}
+    deliveries: dict[_RouteKey, list[Delivery]] = {}
     for profile in federation.subscriptions():
         for source, contract, mediate, condition, observe in ways.to(profile):
-            key = (source.qualified_name, contract, id(mediate))  # mappings are shared, and comparing them is dear
+            key = (source.key, contract, mediate.key if mediate else None)
             if key not in routes:
                 failures = tuple(ways.failures(source, mediate)) if mediate else ()
                 routes[key] = Route(source, contract, mediate, (), failures)
@@ -75,7 +77,7 @@ class _Ways:
 
     federation: Federation
     _origins: dict[str, tuple[_Origin, ...]] = field(default_factory=dict)
-    _composed: dict[tuple[int, int], Mapping] = field(default_factory=dict)
+    _composed: dict[tuple[str, str], Mapping] = field(default_factory=dict)
 
     def to(self, profile: Subscription) -> Iterator[_Way]:
         """Every way on which events can reach the profile."""
@@ -149,7 +151,7 @@ class _Ways:
         return self._both(observe, deliver) if observe is not None and deliver is not None else observe or deliver
 
     def _both(self, first: Mapping, second: Mapping) -> Mapping:
-        key = (id(first), id(second))
+        key = (first.key, second.key)
         if key not in self._composed:
             self._composed[key] = compose(first, second)
         return self._composed[key]

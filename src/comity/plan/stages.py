@@ -10,11 +10,12 @@ from comity.event.reasons import Reasons, RejectedRecord
 from comity.event.types import EventType
 from comity.expression.tree import Expression, disjunction
 from comity.federation.model import OPERAND
+from comity.keyed import Keyed
 from comity.pattern.bound import BoundPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Keyed):
     """For one profile: which events of the route it takes, and how the subscriber sees them."""
 
     profile: str
@@ -30,7 +31,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Keyed):
     """A step of mediation that can leave something mandatory missing. Routes with the same steps share it."""
 
     mediate: Mapping
@@ -40,7 +41,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class Route(Keyed):
     """What happens to the events of one concrete local type on one way: mediate, match, observe, deliver."""
 
     source: EventType
@@ -81,7 +82,7 @@ def operand_of(delivery: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedPattern:
+class PlannedPattern(Keyed):
     """A composite profile: its pattern, over events that the deliveries named `profile/operand` take."""
 
     bound: BoundPattern
@@ -93,7 +94,7 @@ class PlannedPattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Keyed):
     """All routes of a federation."""
 
     federation: str

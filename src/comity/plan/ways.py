@@ -10,11 +10,12 @@ from comity.event.event import Event
 from comity.event.types import EventType
 from comity.event.validate import Fault
 from comity.expression.tree import FALSE, Expression
+from comity.keyed import Keyed, digest
 from comity.plan.stages import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Way(Keyed):
     """From a source type through mediation and observation to a subscriber, or into the rejected set."""
 
     source: EventType
@@ -59,24 +60,30 @@ class Ways:
     ways: tuple[Way, ...]
     tests: AbstractMapping[str, tuple[Test, ...]]
 
+    def key_of(self, test: Test) -> str:
+        """A key of a test, which does not depend on how the ways are numbered."""
+        return digest(test.profile, self.ways[test.way], test.condition)
+
 
 def ways_of(plan: Plan) -> Ways:
     """What a runner has to do for the plan. Tests that never hold are left out."""
     ways: list[Way] = []
     tests: dict[str, list[Test]] = {}
-    failing: set[tuple[str, int]] = set()  # what one step rejects is rejected once, however many routes go on from it
+    failing: set[tuple[str, str]] = set()  # what one step rejects is rejected once, however many routes go on from it
     for route in plan.routes:
         own = tests.setdefault(route.source.qualified_name, [])
         for failure in route.failures:
-            if (route.source.qualified_name, id(failure.mediate)) not in failing:
-                failing.add((route.source.qualified_name, id(failure.mediate)))
+            if (route.source.key, failure.mediate.key) not in failing:
+                failing.add((route.source.key, failure.mediate.key))
                 own.append(Test(None, len(ways), failure.condition))
                 ways.append(Way(route.source, failure.mediate, None, None, failure.mediate.target.namespace))
-        numbers: dict[tuple[str, int], int] = {}  # mappings are shared, and comparing them is dear
+        numbers: dict[tuple[str, str | None], int] = {}
         for delivery in route.deliveries:
             if delivery.wanted == FALSE:
                 continue
-            number = numbers.setdefault((delivery.subscriber, id(delivery.observe)), len(ways))
+            number = numbers.setdefault(
+                (delivery.subscriber, delivery.observe.key if delivery.observe else None), len(ways)
+            )
             if number == len(ways):
                 ways.append(Way(route.source, route.mediate, delivery.observe, delivery.subscriber, route.contract))
             own.append(Test(delivery.profile, number, delivery.wanted))
