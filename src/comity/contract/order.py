@@ -12,8 +12,8 @@ from comity.contract.invert.lift import lifted
 from comity.contract.mapping import Path
 from comity.event.kinds import NUMBERS, ORDERED, Kind, Value, kind_of
 from comity.event.types import EventType
+from comity.expression.kinds import kind_given
 from comity.expression.simplify.domains import raw
-from comity.expression.simplify.known import kind_given
 from comity.expression.tree import (
     MISSING,
     Arithmetic,
@@ -62,16 +62,8 @@ def order_in(node: Expression, path: Path, type: EventType) -> Order | None:
     ('strictly falling', None)
     """
     choices = lifted(node)
-    found = _order(choices, path, type) if _kind(choices, type) in ORDERED else None
+    found = _order(choices, path, type) if kind_given(choices, type) in ORDERED else None
     return None if found is None or found.sign == 0 else found
-
-
-def _kind(node: Expression, type: EventType) -> Kind | None:
-    """The kind of the values, whichever way is chosen."""
-    if isinstance(node, Conditional):
-        kinds = {_kind(way, type) for way in (node.then, node.otherwise) if way != MISSING}
-        return kinds.pop() if len(kinds) == 1 else None
-    return kind_given(node, type)
 
 
 def _order(node: Expression, path: Path, type: EventType) -> Order | None:

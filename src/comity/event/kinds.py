@@ -34,6 +34,7 @@ class Kind(StrEnum):
 
 NUMBERS = frozenset({Kind.INT, Kind.FLOAT})
 ORDERED = frozenset({Kind.INT, Kind.FLOAT, Kind.STRING, Kind.TIMESTAMP, Kind.DURATION})
+ANY_KIND = frozenset(Kind)
 
 
 class Point(NamedTuple):

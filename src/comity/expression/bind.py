@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from comity.errors import Misuse, Place
-from comity.event.kinds import NUMBERS, ORDERED, Kind, comparable, kind_of
+from comity.event.kinds import ANY_KIND, NUMBERS, ORDERED, Kind, comparable, kind_of
 from comity.event.types import AttributeType
 from comity.expression.bound import Bound
 from comity.expression.contexts import among, between, in_codes, in_unit, settled
 from comity.expression.functions import FUNCTIONS
+from comity.expression.kinds import arithmetic_kinds, call_kinds, negative_kinds
 from comity.expression.parse import as_filter, parse_text
-from comity.expression.scope import ANY_KIND, Scope
+from comity.expression.scope import Scope
 from comity.expression.table_rows import TableRows
 from comity.expression.tree import (
     MISSING,
@@ -43,7 +44,6 @@ from comity.expression.tree import (
 from comity.meaning import units
 
 _BOOL = frozenset({Kind.BOOL})
-_DURATION = frozenset({Kind.DURATION})
 
 
 def bind_filter(tree: Expression, scope: Scope) -> Expression:
@@ -117,7 +117,7 @@ def bind(node: Expression, scope: Scope) -> Bound:
             return _arithmetic(symbol, bind(left, scope), bind(right, scope), scope)
         case Negative(operand):
             bound = settled(bind(operand, scope))
-            kinds = _required(bound, bound.kinds & (NUMBERS | _DURATION), "minus takes a number or a duration")
+            kinds = _required(bound, negative_kinds(bound.kinds), "minus takes a number or a duration")
             return Bound(Negative(bound.node), kinds, bound.unit)
         case Conditional(condition, then, otherwise):
             first, second = _pair(bind(then, scope), bind(otherwise, scope), scope)
@@ -185,8 +185,7 @@ def _call(node: Call, scope: Scope) -> Bound:
         _required(argument, argument.kinds & kinds, f"{node.function} takes {' or '.join(sorted(kinds))}")
     if function.check is not None:
         function.check(tuple(part.node.value if isinstance(part.node, Literal) else None for part in arguments))
-    first = arguments[0].kinds & function.takes[0]
-    given = frozenset(function.gives(kind) for kind in first)
+    given = call_kinds(function, [argument.kinds for argument in arguments])
     unit = arguments[0].unit if function.keeps_unit else None
     return Bound(Call(node.function, tuple(argument.node for argument in arguments)), given, unit)
 
@@ -244,9 +243,7 @@ def _arithmetic(symbol: str, left: Bound, right: Bound, scope: Scope) -> Bound:
     else:
         first, second = settled(left), settled(right)
         unit = _product_unit(symbol, first.unit, second.unit)
-    kinds = frozenset(
-        kind for one in first.kinds for other in second.kinds if (kind := _result_kind(symbol, one, other))
-    )
+    kinds = arithmetic_kinds(symbol, first.kinds, second.kinds)
     described = f"{first.described()} {symbol} {second.described()} has no meaning"
     blamed = second if first.is_constant else first
     result = Bound(Arithmetic(symbol, first.node, second.node), _required(blamed, kinds, described), unit)
@@ -270,25 +267,6 @@ def _product_unit(symbol: str, left: str | None, right: str | None) -> str | Non
     if left is None:
         return right if symbol == "*" else units.multiplied("dimensionless", right, divide=True)
     return units.multiplied(left, right, divide=symbol == "/")
-
-
-def _result_kind(symbol: str, left: Kind, right: Kind) -> Kind | None:
-    if left in NUMBERS and right in NUMBERS:
-        return Kind.INT if left is right is Kind.INT and symbol != "/" else Kind.FLOAT
-    match symbol, left, right:
-        case "+", Kind.STRING, Kind.STRING:
-            return Kind.STRING
-        case "-", Kind.TIMESTAMP, Kind.TIMESTAMP:
-            return Kind.DURATION
-        case ("+" | "-", Kind.TIMESTAMP, Kind.DURATION) | ("+", Kind.DURATION, Kind.TIMESTAMP):
-            return Kind.TIMESTAMP
-        case "+" | "-", Kind.DURATION, Kind.DURATION:
-            return Kind.DURATION
-        case "/", Kind.DURATION, Kind.DURATION:
-            return Kind.FLOAT
-        case ("*" | "/", Kind.DURATION, Kind.INT | Kind.FLOAT) | ("*", Kind.INT | Kind.FLOAT, Kind.DURATION):
-            return Kind.DURATION
-    return None
 
 
 def _pair(left: Bound, right: Bound, scope: Scope) -> tuple[Bound, Bound]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from comity.errors import Misuse, Place
-from comity.event.kinds import Kind
+from comity.event.kinds import ANY_KIND, Kind
 from comity.expression.render import render
-from comity.expression.scope import ANY_KIND
 from comity.expression.tree import MISSING, Conditional, Expression, Literal, Quantity, attributes
 
 

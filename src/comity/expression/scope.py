@@ -14,8 +14,6 @@ from comity.expression.extensions import ExtensionFunction
 from comity.expression.tree import Attribute
 from comity.meaning.rates import Rates
 
-ANY_KIND = frozenset(Kind)
-
 Table = Mapping[Value, Value]
 
 

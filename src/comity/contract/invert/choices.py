@@ -11,9 +11,9 @@ from comity.contract.shape import conditions
 from comity.event.kinds import Kind, Value
 from comity.event.types import EventType
 from comity.expression.evaluate import compare, evaluate
+from comity.expression.kinds import kind_given
 from comity.expression.render import render, render_value
 from comity.expression.simplify.chains import chain_of
-from comity.expression.simplify.known import kind_given
 from comity.expression.simplify.ranges import Spans, common, range_of, without
 from comity.expression.tree import (
     MISSING,

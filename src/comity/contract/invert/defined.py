@@ -8,9 +8,10 @@ from comity.contract.mapping import Path
 from comity.contract.shape import conditions
 from comity.event.kinds import Kind, Value, timestamp_from_microseconds
 from comity.event.types import ENVELOPE_NAME, EventType
+from comity.expression.kinds import kind_given
 from comity.expression.simplify import simplify
 from comity.expression.simplify.domains import DOMAINS, float_index, raw
-from comity.expression.simplify.known import each_atom, kind_given
+from comity.expression.simplify.known import each_atom
 from comity.expression.simplify.ranges import range_of, say
 from comity.expression.tree import (
     TRUE,

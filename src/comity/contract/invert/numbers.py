@@ -11,9 +11,10 @@ from comity.contract.invert.rounding import Rounding, rounding_of
 from comity.event.kinds import NUMBERS, Kind, Value, kind_of
 from comity.event.types import EventType
 from comity.expression.evaluate import compare, evaluate
+from comity.expression.kinds import kind_given
 from comity.expression.render import render
 from comity.expression.simplify.domains import raw
-from comity.expression.simplify.known import NOTHING, kind_given
+from comity.expression.simplify.known import NOTHING
 from comity.expression.tree import (
     TRUE,
     Arithmetic,

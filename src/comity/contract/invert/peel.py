@@ -18,8 +18,8 @@ from comity.contract.shape import same_shape
 from comity.errors import ComityError
 from comity.event.kinds import Kind
 from comity.expression.extensions import ExtensionFunction, installed_functions, load_functions
+from comity.expression.kinds import kind_given
 from comity.expression.render import render
-from comity.expression.simplify.known import kind_given
 from comity.expression.tree import (
     Attribute,
     Call,

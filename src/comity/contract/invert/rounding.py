@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from comity.event.kinds import NUMBERS, Kind, Value, kind_of
 from comity.event.types import EventType
+from comity.expression.kinds import result_kind
 from comity.expression.simplify.domains import raw
-from comity.expression.simplify.known import result_kind
 from comity.expression.tree import Arithmetic, Attribute, Call, Expression, Literal, Negative
 
 _UNIT = Fraction(1, 2**53)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from comity.contract.invert.found import Finding, Known, Obstacle, Peel, if_together
 from comity.event.kinds import Kind
 from comity.event.types import EventType
+from comity.expression.kinds import kind_given
 from comity.expression.render import render
-from comity.expression.simplify.known import kind_given
 from comity.expression.tree import (
     Arithmetic,
     Call,

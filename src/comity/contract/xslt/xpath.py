@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from comity.contract.xslt.kinds import Kinds, kinds_of
 from comity.contract.xslt.literals import xpath_literal, xpath_text
 from comity.contract.xslt.patterns import to_xpath_regex
 from comity.contract.xslt.times import read_time, written_time
@@ -18,6 +17,7 @@ from comity.event.kinds import NUMBERS, Kind, comparable, kind_of
 from comity.event.schemas.names import identifier
 from comity.event.types import ENVELOPE_NAME, EventType
 from comity.expression.evaluate import compare
+from comity.expression.kinds import Kinds, kinds_of
 from comity.expression.like import like_to_regex
 from comity.expression.regex.parse import parse_regex
 from comity.expression.render import render
@@ -41,7 +41,6 @@ from comity.expression.tree import (
     Not,
     Or,
     TextTest,
-    is_truth,
 )
 
 _READ: Mapping[Kind, str] = {
@@ -150,12 +149,14 @@ class XPath:
 
     def kinds(self, node: Expression) -> Kinds:
         """The kinds of the values; those that XPath could not tell apart as we do are refused."""
-        if is_truth(node):
-            return frozenset({Kind.BOOL})
-        found = kinds_of(node, self.type)
+        found = kinds_of(node, self._declared)
         if len(found) > 1 and not found <= NUMBERS:
             raise refused(node, f"its values are of several kinds ({', '.join(sorted(found))})")
         return found
+
+    def _declared(self, path: tuple[str, ...]) -> Kinds:
+        declared = self.type.attribute_at(path)
+        return frozenset({declared.kind} if declared else ())
 
     def _attribute(self, path: tuple[str, ...]) -> str:
         kind = next(iter(self.kinds(Attribute(path))), None)

@@ -18,8 +18,9 @@ from comity.event.kinds import NUMBERS, Kind, Value, in_range, kind_of
 from comity.event.types import EventType
 from comity.expression.evaluate import arithmetic, evaluate
 from comity.expression.functions import FUNCTIONS
+from comity.expression.kinds import result_kind
 from comity.expression.simplify.domains import DOMAINS, Domain, raw
-from comity.expression.simplify.known import NOTHING, result_kind
+from comity.expression.simplify.known import NOTHING
 from comity.expression.time_formats import time_format
 from comity.expression.tree import Arithmetic, Attribute, Call, Expression, Literal, Negative
 

@@ -6,8 +6,9 @@ from functools import lru_cache
 
 from comity.event.kinds import Kind, Value
 from comity.event.types import EventType
+from comity.expression.kinds import kind_given
 from comity.expression.simplify.fold_constants import fold_atom
-from comity.expression.simplify.known import each_atom, is_constant, kind_given, outlives_missing, parts, size
+from comity.expression.simplify.known import each_atom, is_constant, outlives_missing, parts, size
 from comity.expression.simplify.order_parts import all_of, any_of
 from comity.expression.tree import (
     FALSE,

@@ -12,8 +12,9 @@ from comity.errors import Misuse
 from comity.event.kinds import Kind, Value, in_range
 from comity.event.types import EventType
 from comity.expression.functions import FUNCTIONS
+from comity.expression.kinds import kind_given
 from comity.expression.like import like_tokens
-from comity.expression.simplify.known import each_atom, kind_given, presence
+from comity.expression.simplify.known import each_atom, presence
 from comity.expression.spellings import from_text
 from comity.expression.time_formats import Field, TimeFormat, spell, time_format
 from comity.expression.tree import FALSE, And, Call, Compare, Expression, In, Literal, TextTest, rebuild

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from comity.event.kinds import NUMBERS, Kind, kind_of
 from comity.event.types import ENVELOPE_NAME, EventType
-from comity.expression.functions import FUNCTIONS
 from comity.expression.tree import (
     TRUE,
     And,
@@ -53,60 +51,6 @@ def is_constant(node: Expression) -> bool:
     return not (isinstance(node, Attribute | IsType) or is_impure(node)) and all(
         is_constant(part) for part in parts(node)
     )
-
-
-def kind_given(node: Expression, type: EventType) -> Kind | None:
-    """The one kind that the values of an expression have; None when it is not known.
-
-    >>> kind_given(Attribute(("event", "time")), EventType("Fire", "house"))
-    <Kind.TIMESTAMP: 'timestamp'>
-    """
-    match node:
-        case Literal(value):
-            return kind_of(value)
-        case Attribute(path):
-            declared = type.attribute_at(path)
-            return declared.kind if declared else None
-        case Arithmetic(symbol, left, right):
-            return result_kind(symbol, kind_given(left, type), kind_given(right, type))
-        case Negative(operand):
-            kind = kind_given(operand, type)
-            return kind if kind in NUMBERS or kind is Kind.DURATION else None
-        case Conditional(_, then, otherwise):
-            return _common([kind_given(then, type), kind_given(otherwise, type)])
-        case Lookup():
-            return node.pairs.value_kind
-        case Call("coalesce", arguments):
-            return _common([kind_given(argument, type) for argument in arguments])
-        case Call(name, arguments) if name in FUNCTIONS:
-            kinds = [kind_given(argument, type) for argument in arguments]
-            fits = all(kind in taken for kind, taken in zip(kinds, FUNCTIONS[name].takes, strict=False))
-            return FUNCTIONS[name].gives(kinds[0]) if fits else None
-        case Extension(_, function):
-            return function.gives
-    return Kind.BOOL if is_truth(node) else None
-
-
-def _common(kinds: list[Kind | None]) -> Kind | None:
-    return kinds[0] if kinds and all(kind is kinds[0] for kind in kinds) else None
-
-
-def result_kind(symbol: str, left: Kind | None, right: Kind | None) -> Kind | None:
-    """The kind of `left symbol right`; None when the two do not go together."""
-    if left in NUMBERS and right in NUMBERS:
-        return Kind.INT if left is right is Kind.INT and symbol != "/" else Kind.FLOAT
-    match symbol, left, right:
-        case "+", Kind.STRING, Kind.STRING:
-            return Kind.STRING
-        case ("-", Kind.TIMESTAMP, Kind.TIMESTAMP) | ("+" | "-", Kind.DURATION, Kind.DURATION):
-            return Kind.DURATION
-        case ("+" | "-", Kind.TIMESTAMP, Kind.DURATION) | ("+", Kind.DURATION, Kind.TIMESTAMP):
-            return Kind.TIMESTAMP
-        case "/", Kind.DURATION, Kind.DURATION:
-            return Kind.FLOAT
-        case ("*" | "/", Kind.DURATION, Kind.INT | Kind.FLOAT) | ("*", Kind.INT | Kind.FLOAT, Kind.DURATION):
-            return Kind.DURATION
-    return None
 
 
 def always_present(node: Expression, type: EventType) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from comity.event.kinds import ORDERED, Kind, comparable, kind_of
 from comity.event.types import EventType
-from comity.expression.simplify.known import always_present, kind_given
+from comity.expression.kinds import kind_given
+from comity.expression.simplify.known import always_present
 from comity.expression.simplify.order_parts import all_of, any_of, negation
 from comity.expression.tree import And, Between, Compare, Expression, In, Literal, Not, Or, TextTest
 

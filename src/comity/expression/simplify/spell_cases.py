@@ -15,8 +15,9 @@ from itertools import islice, pairwise, product
 
 from comity.event.kinds import Kind
 from comity.event.types import EventType
+from comity.expression.kinds import kind_given
 from comity.expression.like import Wildcard
-from comity.expression.simplify.known import each_atom, kind_given, presence
+from comity.expression.simplify.known import each_atom, presence
 from comity.expression.simplify.text_patterns import Pattern, asked_patterns, is_literal, text_of
 from comity.expression.tree import FALSE, Call, Compare, Expression, In, Literal, TextTest
 

@@ -7,8 +7,9 @@ from functools import lru_cache
 
 from comity.event.kinds import Kind
 from comity.event.types import EventType
+from comity.expression.kinds import kind_given
 from comity.expression.like import Wildcard
-from comity.expression.simplify.known import each_atom, kind_given, presence
+from comity.expression.simplify.known import each_atom, presence
 from comity.expression.simplify.order_parts import all_of, any_of, negation
 from comity.expression.simplify.text_patterns import Pattern, asked_patterns, covers, joined, rests, tests_of
 from comity.expression.tree import Arithmetic, Expression, Literal

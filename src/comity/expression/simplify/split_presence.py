@@ -6,7 +6,8 @@ from functools import lru_cache
 
 from comity.event.kinds import EPOCH, NUMBERS, Kind
 from comity.event.types import EventType
-from comity.expression.simplify.known import each_atom, kind_given, presence
+from comity.expression.kinds import kind_given
+from comity.expression.simplify.known import each_atom, presence
 from comity.expression.simplify.order_parts import all_of
 from comity.expression.time_formats import format_time
 from comity.expression.tree import Arithmetic, Attribute, Call, Compare, Expression, Literal
