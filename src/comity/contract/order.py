@@ -12,7 +12,8 @@ from comity.contract.invert.lift import lifted
 from comity.contract.mapping import Path
 from comity.event.kinds import NUMBERS, ORDERED, Kind, Value, kind_of
 from comity.event.types import EventType
-from comity.expression.kinds import kind_given
+from comity.expression.functions import FUNCTIONS, Arguments, Function
+from comity.expression.kinds import arguments_given, kind_given
 from comity.expression.simplify.domains import raw
 from comity.expression.tree import (
     MISSING,
@@ -27,8 +28,6 @@ from comity.expression.tree import (
     Negative,
     attributes,
 )
-
-_NEVER_FALLING = frozenset({"floor", "ceil", "year"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,20 +145,15 @@ def _called(node: Call | Extension, path: Path, type: EventType) -> Order | None
     match node:
         case Call("coalesce", (Attribute(own), *_)) if own == path:
             return Order(1, True)
-        case Call("float", (operand,)) if kind_given(operand, type) in NUMBERS:
-            found = _order(operand, path, type)
-            is_float = kind_given(operand, type) is Kind.FLOAT
-            return found if found is None or is_float else replace(found, strict=False)
-        case Call("int", (operand,)) if kind_given(operand, type) in NUMBERS:
-            return _order(operand, path, type)
-        case Call(name, (operand,)) if name in _NEVER_FALLING:
-            found = _order(operand, path, type)
-            is_whole = name != "year" and kind_given(operand, type) is Kind.INT
-            return found if found is None or is_whole else replace(found, strict=False)
-        case Call("substring", (operand, Literal(1), Literal(int()))):
-            found = _order(operand, path, type)
-            return None if found is None else replace(found, strict=False)
+        case Call(name, (operand, *others)) if name in FUNCTIONS and not any(_may_read(one, path) for one in others):
+            return _of_function(FUNCTIONS[name], _order(operand, path, type), arguments_given(node, type))
     return None
+
+
+def _of_function(function: Function, found: Order | None, arguments: Arguments) -> Order | None:
+    if found is None or not function.fits(arguments) or not function.rising(arguments):
+        return None
+    return replace(found, strict=found.strict and function.distinct(arguments))
 
 
 def _declared(node: Extension, path: Path, type: EventType) -> Order | None:

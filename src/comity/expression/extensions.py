@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from comity.errors import Misuse, Permanent, Place
 from comity.event.kinds import Kind, Point, Value, in_range, kind_of, to_microseconds
-from comity.expression.functions import RESERVED
+from comity.expression.functions import FUNCTIONS, LANGUAGE_FORMS
 from comity.limits import limits
 
 GROUP = "comity.functions"
@@ -270,7 +270,7 @@ def _given(text: str) -> Kind:
 
 
 def _check(function: ExtensionFunction) -> None:
-    if not function.name.isidentifier() or function.name in RESERVED:
+    if not function.name.isidentifier() or function.name in FUNCTIONS or function.name in LANGUAGE_FORMS:
         raise _misused(f"{function.name!r} cannot be the name of a function", "it is taken, or no name at all")
     if function.order not in (None, "rising", "falling"):
         raise _misused(f"`order` is rising, falling or None, not {function.order!r}")

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from comity.event.kinds import ANY_KIND, NUMBERS, Kind, kind_of
 from comity.event.types import EventType
-from comity.expression.functions import FUNCTIONS, Function
+from comity.expression.functions import FUNCTIONS, Arguments, Function
 from comity.expression.tree import (
     And,
     Arithmetic,
@@ -95,6 +95,14 @@ def kind_given(node: Expression, type: EventType) -> Kind | None:
     """
     kinds = kinds_given(node, type)
     return next(iter(kinds)) if len(kinds) == 1 else None
+
+
+def arguments_given(node: Call, type: EventType) -> Arguments:
+    """What is known of the arguments of a call over a type."""
+    return Arguments(
+        tuple(kinds_given(argument, type) for argument in node.arguments),
+        tuple(argument.value if isinstance(argument, Literal) else None for argument in node.arguments),
+    )
 
 
 def arithmetic_kinds(symbol: str, left: Kinds, right: Kinds, *, certain: bool = False) -> Kinds:

@@ -22,7 +22,7 @@ from comity.pipeline.parts import Parts, inside, is_present, whole
 MAX_FLOAT = sys.float_info.max
 MAX_NODES = 20_000
 """Nodes of one Spark expression; a larger one is matched in the workers instead."""
-_BOUNDS = {Kind.FLOAT: MAX_FLOAT, Kind.INT: float(INT_MAX), Kind.DURATION: float(INT_MAX)}
+BOUNDS = {Kind.FLOAT: MAX_FLOAT, Kind.INT: float(INT_MAX), Kind.DURATION: float(INT_MAX)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class TypedColumns:
         column = self.column(path)
         texts = column if declared.element and declared.element.kind is Kind.STRING else None
         nested = declared if declared.kind in (Kind.STRUCT, Kind.LIST) else None
-        return {declared.kind: Operand(column, bound=_BOUNDS.get(declared.kind, 0.0), type=nested, texts=texts)}
+        return {declared.kind: Operand(column, bound=BOUNDS.get(declared.kind, 0.0), type=nested, texts=texts)}
 
     def present(self, path: tuple[str, ...]) -> Column:
         known = self.type.attribute_at(path) is not None
@@ -135,8 +135,8 @@ class OpenColumns:
         other = column.getField("other")
         return {
             Kind.BOOL: Operand(column.getField("b")),
-            Kind.INT: Operand(column.getField("i"), bound=_BOUNDS[Kind.INT]),
-            Kind.FLOAT: Operand(column.getField("f"), bound=_BOUNDS[Kind.FLOAT]),
+            Kind.INT: Operand(column.getField("i"), bound=BOUNDS[Kind.INT]),
+            Kind.FLOAT: Operand(column.getField("f"), bound=BOUNDS[Kind.FLOAT]),
             Kind.STRING: Operand(
                 column.getField("s"), as_timestamp=column.getField("t"), as_duration=column.getField("d")
             ),
@@ -198,7 +198,7 @@ def read_as_time(text: Operand, kind: Kind) -> Operand | None:
         return constant(_PARSERS[kind](text.constant)).get(kind)
     known = text.as_timestamp if kind is Kind.TIMESTAMP else text.as_duration
     column = known if known is not None else _TIME_READERS[kind](text.column)
-    return Operand(column, bound=_BOUNDS.get(kind, 0.0), size=text.size)
+    return Operand(column, bound=BOUNDS.get(kind, 0.0), size=text.size)
 
 
 def joined(operands: Sequence[Operand], build: Callable[[list[Column]], Column]) -> Operand:
@@ -251,7 +251,7 @@ def _envelope(path: tuple[str, ...]) -> Alternatives:
     declared = ENVELOPE.get(path[1]) if len(path) == 2 else None
     if declared is None:
         return {}
-    return {declared.kind: Operand(quoted(path[1]), bound=_BOUNDS.get(declared.kind, 0.0))}
+    return {declared.kind: Operand(quoted(path[1]), bound=BOUNDS.get(declared.kind, 0.0))}
 
 
 _PARSERS: Mapping[Kind, Callable[[str], Value | None]] = {

@@ -19,7 +19,6 @@ from comity.expression.tree import (
     Arithmetic,
     Attribute,
     Between,
-    Call,
     Compare,
     Exists,
     Expression,
@@ -73,13 +72,7 @@ def _of_its_part(atom: Expression, type: EventType) -> Expression:
             return atom
         case Arithmetic("%", part, Literal(divisor)) if divisor:
             return Compare("=", part, part)
-        case Call("substring", (part, Literal(int(start)), *length)) if start >= 1 and all(map(_is_count, length)):
-            return Compare("=", part, part)
     return atom
-
-
-def _is_count(length: Expression) -> bool:
-    return isinstance(length, Literal) and isinstance(length.value, int) and length.value >= 0
 
 
 def only_within(attribute: Attribute, node: Expression, type: EventType) -> Expression:

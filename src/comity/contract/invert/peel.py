@@ -18,6 +18,7 @@ from comity.contract.shape import same_shape
 from comity.errors import ComityError
 from comity.event.kinds import Kind
 from comity.expression.extensions import ExtensionFunction, installed_functions, load_functions
+from comity.expression.functions import FUNCTIONS, Function
 from comity.expression.kinds import kind_given
 from comity.expression.render import render
 from comity.expression.tree import (
@@ -29,29 +30,6 @@ from comity.expression.tree import (
     Lookup,
     attributes,
 )
-
-_LOSSY = {
-    "lower": "it does not tell capital letters from small ones",
-    "upper": "it does not tell capital letters from small ones",
-    "trim": "it leaves out spaces",
-    "length": "it keeps the number of characters only",
-    "substring": "it leaves out a part",
-    "replace": "it does not tell what was replaced from what stood there before",
-    "abs": "it leaves out the sign",
-    "floor": "it leaves out the fraction",
-    "ceil": "it leaves out the fraction",
-    "coalesce": "it does not tell which of its values was there",
-    "int": "several texts are one number",
-    "float": "several texts are one number",
-    "before": "it leaves out a part",
-    "after": "it leaves out a part",
-    "before_last": "it leaves out a part",
-    "after_last": "it leaves out a part",
-    "time_of_day": "it leaves out the date",
-    "weekday": "it keeps the day of the week only",
-    **{part: f"it keeps the {part} only" for part in ("year", "month", "day", "hour", "minute", "second")},
-}
-"""Functions that lose something, and what."""
 
 
 def peel(node: Expression, value: Expression, known: Known) -> Iterator[Finding]:
@@ -96,34 +74,30 @@ def _peel_call(node: Call, value: Expression, known: Known) -> Iterator[Finding]
             for part, name in ((x, "x"), (y, "y")):
                 for found in peel(Call("float", (part,)), Attribute((*value.path, name)), known):
                     yield if_together(found, attributes(node), known)
-        case Call("text", (part,)):
-            yield from _peel_text(part, value, known)
-        case Call("int", (part,)) if kind_given(part, known.source) in (Kind.INT, Kind.FLOAT):
-            is_float = kind_given(part, known.source) is Kind.FLOAT
-            yield from peel(part, Call("float", (value,)) if is_float else value, known)
+        case Call("text", (part,)) if kind_given(part, known.source) is Kind.BOOL:
+            yield from peel(part, Lookup("truth", value, (("true", True), ("false", False))), known)
         case Call("float", (part,)) if kind_given(part, known.source) is not Kind.STRING:
             yield from peel_arithmetic(node, value, known, peel)
         case Call("coalesce", (part,)):
             yield from peel(part, value, known)
+        case Call("coalesce", _):
+            text = f"`{render(node)}`: it does not tell which of its values was there"
+            yield Obstacle(attributes(node), "function", text)
         case Call(name, _):
-            what = _LOSSY.get(name)
-            if what is None:
-                yield unknown(node, f"nothing is known to lead back from `{render(node)}`")
-            else:
-                yield Obstacle(attributes(node), "function", f"`{render(node)}`: {what}")
+            yield from _peel_function(FUNCTIONS[name], node, value, known)
 
 
-def _peel_text(part: Expression, value: Expression, known: Known) -> Iterator[Finding]:
-    """The number or truth value that a text spells."""
-    match kind_given(part, known.source):
-        case Kind.INT:
-            yield from peel(part, Call("int", (value,)), known)
-        case Kind.FLOAT:
-            yield from peel(part, Call("float", (value,)), known)
-        case Kind.BOOL:
-            yield from peel(part, Lookup("truth", value, (("true", True), ("false", False))), known)
-        case _:
-            yield unknown(part, f"no function reads the text of `{render(part)}`")
+def _peel_function(function: Function, node: Call, value: Expression, known: Known) -> Iterator[Finding]:
+    """Back by the function that the record names for the kind of the argument."""
+    (part, *others) = node.arguments
+    kind = kind_given(part, known.source)
+    if kind is not None and function.back and kind in function.back and not others:
+        name = function.back[kind]
+        yield from peel(part, value if name is None else Call(name, (value,)), known)
+    elif function.loses:
+        yield Obstacle(attributes(node), "function", f"`{render(node)}`: {function.loses}")
+    else:
+        yield unknown(node, f"nothing is known to lead back from `{render(node)}`")
 
 
 def _peel_extension(node: Extension, value: Expression, known: Known) -> Iterator[Finding]:

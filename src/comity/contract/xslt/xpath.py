@@ -6,22 +6,21 @@ xs:base64Binary, points arrays of two doubles. What is more than an operator of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from comity.contract.xslt.literals import xpath_literal, xpath_text
 from comity.contract.xslt.patterns import to_xpath_regex
-from comity.contract.xslt.times import read_time, written_time
 from comity.errors import Misuse
 from comity.event.kinds import NUMBERS, Kind, comparable, kind_of
 from comity.event.schemas.names import identifier
 from comity.event.types import ENVELOPE_NAME, EventType
 from comity.expression.evaluate import compare
+from comity.expression.functions import FUNCTIONS, Arguments, NoCounterpartError, Printed
 from comity.expression.kinds import Kinds, kinds_of
 from comity.expression.like import like_to_regex
 from comity.expression.regex.parse import parse_regex
 from comity.expression.render import render
-from comity.expression.time_formats import time_format
 from comity.expression.tree import (
     And,
     Arithmetic,
@@ -52,33 +51,6 @@ _READ: Mapping[Kind, str] = {
     Kind.DURATION: "xs:dayTimeDuration(.)",
     Kind.BYTES: "xs:base64Binary(.)",
     Kind.POINT: "c:point(x, y)",
-}
-_CALLS: Mapping[str, Callable[..., str]] = {
-    "lower": "c:lower({})".format,
-    "upper": "({} ! upper-case(.))".format,
-    "trim": "({} ! replace(., '^ +| +$', ''))".format,
-    "length": "({} ! string-length(.))".format,
-    "substring": lambda *arguments: f"c:substring({', '.join(arguments)})",
-    "replace": "c:replace({}, {}, {})".format,
-    "abs": "c:number(abs({}))".format,
-    "floor": "c:whole(floor({}))".format,
-    "ceil": "c:whole(ceiling({}))".format,
-    "int": "c:as-int({})".format,
-    "float": "c:as-float({})".format,
-    "before": "c:before({}, {}, false())".format,
-    "after": "c:after({}, {}, false())".format,
-    "before_last": "c:before({}, {}, true())".format,
-    "after_last": "c:after({}, {}, true())".format,
-    "time_of_day": lambda time: f"({time} ! (. - c:midnight(.)))",
-    "weekday": "c:weekday({})".format,
-    "point": "c:point({}, {})".format,
-    "year": "year-from-dateTime({})".format,
-    "month": "month-from-dateTime({})".format,
-    "day": "day-from-dateTime({})".format,
-    "hour": "hours-from-dateTime({})".format,
-    "minute": "minutes-from-dateTime({})".format,
-    "second": "xs:integer(floor(seconds-from-dateTime({})))".format,
-    "coalesce": lambda *arguments: f"({', '.join(arguments)})[1]",
 }
 _TEXT_TESTS = {"starts with": "starts-with", "ends with": "ends-with", "contains": "contains"}
 
@@ -228,31 +200,22 @@ class XPath:
         return f"({self.value(node.key)} ! ${name}(.))"
 
     def _call(self, node: Call) -> str:
-        if node.function in ("parse_time", "format_time"):
-            return self._time_format(node)
-        if node.function == "text":
-            return self._text(node, node.arguments[0])
-        if node.function not in _CALLS:
+        texts = tuple(map(self.value, node.arguments))
+        if node.function == "coalesce":
+            return f"({', '.join(texts)})[1]"
+        form = FUNCTIONS[node.function].xpath
+        if form is None:
             raise refused(node, "the function has no counterpart")
-        return _CALLS[node.function](*map(self.value, node.arguments))
-
-    def _text(self, node: Call, operand: Expression) -> str:
-        kinds = self.kinds(operand)
-        if Kind.FLOAT in kinds:
-            raise refused(node, "XPath spells floats in another way")
-        return ("c:time-text({})" if Kind.TIMESTAMP in kinds else "({} ! string(.))").format(self.value(operand))
-
-    def _time_format(self, node: Call) -> str:
-        operand, format = node.arguments
-        if not isinstance(format, Literal) or not isinstance(format.value, str):
-            raise refused(node, "the format is no constant")
-        written = written_time if node.function == "format_time" else read_time
+        if isinstance(form, str):
+            return form.format(*texts)
         try:
-            return written(self.value(operand), time_format(format.value))
-        except Misuse as error:
-            if error.code != "bad-format":
-                raise
-            return "()"
+            return form(Printed(texts, self._arguments(node), xpath_text))
+        except NoCounterpartError as error:
+            raise refused(node, str(error)) from None
+
+    def _arguments(self, node: Call) -> Arguments:
+        constants = (argument.value if isinstance(argument, Literal) else None for argument in node.arguments)
+        return Arguments(tuple(map(self.kinds, node.arguments)), tuple(constants))
 
     def _extension(self, node: Extension) -> str:
         """A call with texts as they stand in events, which gives such a text."""

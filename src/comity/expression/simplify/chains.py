@@ -13,23 +13,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from comity.errors import Misuse
 from comity.event.kinds import NUMBERS, Kind, Value, in_range, kind_of
 from comity.event.types import EventType
 from comity.expression.evaluate import arithmetic, evaluate
-from comity.expression.functions import FUNCTIONS
-from comity.expression.kinds import result_kind
+from comity.expression.functions import FUNCTIONS, Arguments, Function
+from comity.expression.kinds import arguments_given, result_kind
 from comity.expression.simplify.domains import DOMAINS, Domain, raw
 from comity.expression.simplify.known import NOTHING
-from comity.expression.time_formats import time_format
 from comity.expression.tree import Arithmetic, Attribute, Call, Expression, Literal, Negative
-
-_MONOTONE_FUNCTIONS = {
-    "float": (NUMBERS, Kind.FLOAT),
-    "floor": (NUMBERS, Kind.INT),
-    "ceil": (NUMBERS, Kind.INT),
-    "year": (frozenset({Kind.TIMESTAMP}), Kind.INT),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +88,8 @@ def chain_of(node: Expression, type: EventType) -> Chain | None:
             return _extended(chain_of(right, type), symbol, value, constant_first=True)
         case Negative(operand):
             return _negated(chain_of(operand, type))
-        case Call(name, (argument,)) if name in _MONOTONE_FUNCTIONS:
-            return _called(chain_of(argument, type), name)
-        case Call("format_time", (argument, Literal(str(format)))):
-            return _written(chain_of(argument, type), format)
+        case Call(name, (argument, *others)) if name in FUNCTIONS and all(isinstance(one, Literal) for one in others):
+            return _called(chain_of(argument, type), FUNCTIONS[name], arguments_given(node, type))
     return None
 
 
@@ -161,35 +150,19 @@ def _negated(chain: Chain | None) -> Chain | None:
     return _longer(chain, Step(apply, lambda value: -value, -1, lambda result: -result), chain.kind)
 
 
-def _called(chain: Chain | None, name: str) -> Chain | None:
-    takes, gives = _MONOTONE_FUNCTIONS[name]
-    if chain is None or chain.kind not in takes:
+def _called(chain: Chain | None, function: Function, arguments: Arguments) -> Chain | None:
+    """A function that never falls, and lacks a result at the ends only, if at all."""
+    if chain is None or not function.fits(arguments) or not function.rising(arguments):
         return None
-    call = FUNCTIONS[name].call
-    return _longer(chain, Step(lambda value: call((value,)), lambda value: value, 1, _undone(name)), gives)
-
-
-def _written(chain: Chain | None, text: str) -> Chain | None:
-    """A time as a text of a format in which texts stand in the order of times."""
-    if chain is None or chain.kind is not Kind.TIMESTAMP:
+    if not function.total(arguments) and not function.gaps_at_ends:
         return None
-    try:
-        format = time_format(text)
-    except Misuse:
-        return None
-
-    def undo(result: Fraction) -> Fraction:
-        raise ValueError
-
-    step = Step(format.write, lambda value: value, 1, undo)
-    return _longer(chain, step, Kind.STRING) if format.is_ordered else None
+    others = arguments.constants[1:]
+    step = Step(lambda value: function.call((value, *others)), lambda value: value, 1, function.undo or _no_guess)
+    return _longer(chain, step, function.gives(chain.kind))
 
 
-def _undone(name: str) -> Callable[[Fraction], Fraction]:
-    def start_of_year(year: Fraction) -> Fraction:
-        return (year - 1970) * 31_556_952_000_000
-
-    return start_of_year if name == "year" else lambda result: result
+def _no_guess(result: Fraction) -> Fraction:
+    raise ValueError(result)
 
 
 Passes = Callable[[int, Value], bool]

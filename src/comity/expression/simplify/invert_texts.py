@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from datetime import datetime
 from functools import lru_cache
-from itertools import product
+from itertools import chain
 
 from comity.errors import Misuse
-from comity.event.kinds import Kind, Value, in_range
+from comity.event.kinds import Kind, Value
 from comity.event.types import EventType
 from comity.expression.functions import FUNCTIONS
-from comity.expression.kinds import kind_given
+from comity.expression.kinds import arguments_given, kind_given
 from comity.expression.like import like_tokens
 from comity.expression.simplify.known import each_atom, presence
-from comity.expression.spellings import from_text
-from comity.expression.time_formats import Field, TimeFormat, spell, time_format
+from comity.expression.time_formats import TimeFormat, time_format
 from comity.expression.tree import FALSE, And, Call, Compare, Expression, In, Literal, TextTest, rebuild
 
-_MOST_SPELLINGS = 16
 _OF_NUMBERS = frozenset("-0123456789")
 _ORDERED = ("yyyy", "-MM", "-dd", "'T'HH", ":mm", ":ss", ".SSSSSS")
 
@@ -41,11 +36,11 @@ def invert_texts(node: Expression, type: EventType) -> Expression:
 def _inverted(atom: Expression, type: EventType) -> Expression:
     plain = rebuild(atom, lambda part: _without_change(part, type))
     match plain:
-        case Compare("=" | "!=" as symbol, Call(name, arguments), Literal(value)):
-            found = _sources(name, arguments, [value], type, symbol == "!=")
-        case In(Call(name, arguments), items, negated):
+        case Compare("=" | "!=" as symbol, Call() as call, Literal(value)):
+            found = _sources(call, [value], type, symbol == "!=")
+        case In(Call() as call, items, negated):
             values = [item.value for item in items if isinstance(item, Literal)]
-            found = _sources(name, arguments, values, type, negated) if len(values) == len(items) else None
+            found = _sources(call, values, type, negated) if len(values) == len(items) else None
         case TextTest(test, Call("text", (argument,)), text, negated) if _is_never_spelt(test, text, argument, type):
             return presence(argument, type) if negated else FALSE
         case TextTest("starts with", Call("format_time", (_, Literal(str(format)))) as operand, text, False):
@@ -76,28 +71,22 @@ def _without_change(node: Expression, type: EventType) -> Expression:
     return inner
 
 
-def _sources(
-    name: str, arguments: tuple[Expression, ...], values: list[Value], type: EventType, negated: bool
-) -> Expression | None:
+def _sources(node: Call, values: list[Value], type: EventType, negated: bool) -> Expression | None:
     """The test for what must stand under a function for it to give one of these values; None when it is not finite."""
-    if not arguments:
+    function = FUNCTIONS.get(node.function)
+    arguments = arguments_given(node, type)
+    if function is None or function.sources is None or not function.fits(arguments):
         return None
-    operand, *rest = arguments
-    kind = kind_given(operand, type)
-    sources: list[Value] = []
-    for value in values:
-        found = _source(name, kind, rest, value)
-        if found is None or (negated and not _always_succeeds(name)):
-            return None
-        sources += found
-    if name == "format_time":
-        return _said_in_order(operand, sources, rest, negated)
-    return _one_of(operand, list(dict.fromkeys(map(Literal, sources))), negated, type)
-
-
-def _always_succeeds(name: str) -> bool:
-    """Whether a present argument gives a result, so that another one than the wanted is the complement."""
-    return name in ("text", "format_time")
+    if negated and not function.total(arguments):  # only then another result than the wanted is the complement
+        return None
+    found = [function.sources(arguments, value) for value in values]
+    known = [sources for sources in found if sources is not None]
+    if len(known) < len(found):
+        return None
+    operand, *rest = node.arguments
+    if node.function == "format_time":
+        return _said_in_order(operand, list(chain.from_iterable(known)), rest, negated)
+    return _one_of(operand, list(dict.fromkeys(map(Literal, chain.from_iterable(known)))), negated, type)
 
 
 def _one_of(operand: Expression, items: list[Expression], negated: bool, type: EventType) -> Expression:
@@ -108,34 +97,6 @@ def _one_of(operand: Expression, items: list[Expression], negated: bool, type: E
     return In(operand, tuple(items), negated)
 
 
-def _source(name: str, kind: Kind | None, rest: list[Expression], value: Value) -> list[Value] | None:
-    """All values that the function turns into the wanted one; None when that is not known."""
-    match name, kind, rest:
-        case "text", Kind.INT | Kind.FLOAT | Kind.BOOL | Kind.TIMESTAMP | Kind.DURATION, []:
-            if not isinstance(value, str):
-                return None  # a text that meets a time is read as one
-            found = from_text(value, kind)
-            return [] if found is None else [found]
-        case "int", Kind.STRING | Kind.FLOAT, []:
-            return _integers(value, kind)
-        case "parse_time", Kind.STRING, [Literal(str(format))] if isinstance(value, datetime):
-            return _times_said(value, format)
-        case "format_time", Kind.TIMESTAMP, [Literal(str(format))] if isinstance(value, str):
-            return _times_written(value, format)
-    return None
-
-
-def _integers(value: Value, kind: Kind | None) -> list[Value] | None:
-    if type(value) not in (int, float):
-        return None
-    if value != int(value) or not in_range(int(value)):
-        return []
-    whole = int(value)
-    if kind is Kind.STRING:
-        return [str(whole)] if whole else ["0", "-0"]
-    return [whole]
-
-
 # Times in formats
 
 
@@ -144,40 +105,6 @@ def _format(text: str) -> TimeFormat | None:
         return time_format(text)
     except Misuse:
         return None
-
-
-def _times_said(time: datetime, text: str) -> list[Value] | None:
-    """Every text that says the time in a format."""
-    format = _format(text)
-    if format is None:
-        return []
-    ways = [[token] if isinstance(token, str) else list(_spellings(token, time)) for token in format.tokens]
-    if math.prod(map(len, ways)) > _MOST_SPELLINGS:
-        return None
-    # A text that fits is made of such spellings, but may be divided in another way, and say another time.
-    spellings = dict.fromkeys("".join(parts) for parts in product(*ways))
-    return [spelling for spelling in spellings if format.read(spelling) == time]
-
-
-def _spellings(field: Field, time: datetime) -> Iterator[str]:
-    number = field.read(time)
-    own = spell(field, number)
-    yield own
-    if field.digits < 0:
-        yield from (own.upper(), own[0] + "M", own[0].upper() + "m")
-    elif field.digits == 0 and number < 10:
-        yield "0" + own
-
-
-def _times_written(value: str, text: str) -> list[Value] | None:
-    """The first time that is written so; those that follow it are so, too, until a part of the format changes."""
-    format = _format(text)
-    if format is None:
-        return []
-    if not format.is_nested or not format.is_unambiguous:
-        return None
-    time = format.read(value)
-    return [time] if time is not None and format.write(time) == value else []
 
 
 def _said_in_order(operand: Expression, times: list[Value], rest: list[Expression], negated: bool) -> Expression | None:

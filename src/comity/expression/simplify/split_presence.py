@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from comity.event.kinds import EPOCH, NUMBERS, Kind
+from comity.event.kinds import Kind
 from comity.event.types import EventType
-from comity.expression.kinds import kind_given
+from comity.expression.functions import FUNCTIONS
+from comity.expression.kinds import arguments_given, kind_given
 from comity.expression.simplify.known import each_atom, presence
 from comity.expression.simplify.order_parts import all_of
-from comity.expression.time_formats import format_time
-from comity.expression.tree import Arithmetic, Attribute, Call, Compare, Expression, Literal
-
-_ALWAYS_SUCCEED = frozenset(
-    {"lower", "upper", "trim", "length", "replace", "text", "point"}
-    | {"year", "month", "day", "hour", "minute", "second", "weekday", "time_of_day"}
-)
+from comity.expression.tree import Arithmetic, Attribute, Call, Compare, Expression
 
 
 def split_presence(node: Expression, type: EventType) -> Expression:
@@ -49,12 +44,6 @@ def _needed(node: Expression, type: EventType) -> tuple[Expression, ...] | None:
             return left, right
         case Arithmetic("-", left, right) if kind_given(left, type) is kind_given(right, type) is Kind.TIMESTAMP:
             return left, right
-        case Call(name, arguments) if name in _ALWAYS_SUCCEED:
+        case Call(name, arguments) if name in FUNCTIONS and FUNCTIONS[name].total(arguments_given(node, type)):
             return arguments
-        case Call("abs", (argument,)) if kind_given(argument, type) in NUMBERS - {Kind.INT}:
-            return (argument,)
-        case Call("float", (argument,)) if kind_given(argument, type) in NUMBERS:
-            return (argument,)
-        case Call("format_time", (argument, Literal(str(format)))) if format_time(EPOCH, format) is not None:
-            return (argument,)
     return None

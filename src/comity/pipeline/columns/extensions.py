@@ -11,10 +11,10 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from comity.event.kinds import INT_MAX, Kind, Point, Value, timestamp_from_microseconds, to_microseconds
+from comity.event.kinds import Kind, Point, Value, timestamp_from_microseconds, to_microseconds
 from comity.event.types import AttributeType
 from comity.expression.extensions import ExtensionFunction
-from comity.pipeline.operands import MAX_FLOAT, Alternatives, Operand, first_present, not_in_columns, sized
+from comity.pipeline.operands import BOUNDS, Alternatives, Operand, first_present, not_in_columns, sized
 
 _SPARK_TYPES: Mapping[Kind, tuple[str, pa.DataType]] = {
     Kind.BOOL: ("boolean", pa.bool_()),
@@ -26,7 +26,6 @@ _SPARK_TYPES: Mapping[Kind, tuple[str, pa.DataType]] = {
     Kind.BYTES: ("binary", pa.binary()),
     Kind.POINT: ("struct<x:double,y:double>", pa.struct([("x", pa.float64()), ("y", pa.float64())])),
 }
-_BOUNDS = {Kind.FLOAT: MAX_FLOAT, Kind.INT: float(INT_MAX), Kind.DURATION: float(INT_MAX)}
 
 Call = Callable[[tuple[Value | None, ...]], Value | None]
 
@@ -76,7 +75,7 @@ def in_python(call: Call, gives: Kind, chosen: tuple[tuple[Kind, Operand], ...])
     made: Column = called(*([_readable(kind, operand.settled()) for kind, operand in chosen] or [F.lit(True)]))
     column = F.timestamp_micros(made) if gives is Kind.TIMESTAMP else made
     size = 2 * sum(operand.size for _, operand in chosen) + 2
-    return sized(Operand(column, bound=_BOUNDS.get(gives, 0.0), size=size))
+    return sized(Operand(column, bound=BOUNDS.get(gives, 0.0), size=size))
 
 
 def _readable(kind: Kind, operand: Operand) -> Column:

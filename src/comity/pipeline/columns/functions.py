@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import product
 
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from comity.event.kinds import INT_MAX, Kind, Value, kind_of
+from comity.event.kinds import Kind, Value, kind_of
 from comity.event.types import AttributeType
-from comity.expression.functions import FUNCTIONS
+from comity.expression.functions import FUNCTIONS, Arguments, Function
 from comity.expression.like import Token, Wildcard, like_matcher, like_to_regex, like_tokens
 from comity.expression.regex.parse import fullmatch, is_linear_in_java, parse_regex, to_java
-from comity.pipeline.columns.arithmetic import as_float
 from comity.pipeline.columns.comparison import any_of, compare, exact_bound
-from comity.pipeline.columns.conversions import BUILDERS, converted
+from comity.pipeline.columns.extensions import in_python
 from comity.pipeline.operands import (
+    BOUNDS,
     MAX_FLOAT,
     Alternatives,
     Operand,
@@ -28,7 +29,6 @@ from comity.pipeline.operands import (
     sized,
 )
 
-_MAX_INT = 2**31 - 1
 _LONGEST_CHAIN = 16
 """Rows of a table that are tried one after the other; a longer one becomes a map."""
 _ROWS_PER_MAP = 8
@@ -46,82 +46,27 @@ def call(name: str, arguments: tuple[Alternatives, ...]) -> Alternatives:
     ]
     found: dict[Kind, list[Operand]] = {}
     for chosen in product(*accepted):
-        kinds = tuple(kind for kind, _ in chosen)
-        operands = tuple(operand.settled() for _, operand in chosen)
-        found.setdefault(function.gives(*kinds), []).append(_result(name, kinds, operands))
+        gives = function.gives(*(kind for kind, _ in chosen))
+        found.setdefault(gives, []).append(_result(function, chosen))
     return {kind: first_present(operands) for kind, operands in found.items()}
 
 
-def _result(name: str, kinds: tuple[Kind, ...], operands: tuple[Operand, ...]) -> Operand:
-    size = 2 * sum(operand.size for operand in operands) + 2
-    conversion = converted(name, kinds, operands)
-    if conversion is not None:
-        return conversion
-    if name in ("floor", "ceil") and kinds[0] is Kind.INT:
-        return operands[0]
-    if name == "point":
-        operands = tuple(as_float(operand, kind) for operand, kind in zip(operands, kinds, strict=True))
-    columns = [operand.column for operand in operands]
-    build = _abs_int if (name, kinds[0]) == ("abs", Kind.INT) else _BUILDERS[name]
-    bound = operands[0].bound if name == "abs" else float(INT_MAX)
-    return sized(Operand(build(*columns), bound=bound, size=size))
+def _result(function: Function, chosen: tuple[tuple[Kind, Operand], ...]) -> Operand:
+    """The column that the record of a function builds, or a call in the Python workers."""
+    kinds, operands = zip(*((kind, operand.settled()) for kind, operand in chosen), strict=True)
+    arguments = Arguments(tuple(frozenset({kind}) for kind in kinds), tuple(operand.constant for operand in operands))
+    build = function.spark
+    column = None if build is None else build(F, arguments, *(operand.column for operand in operands))
+    gives = function.gives(*kinds)
+    if column is None:
+        return in_python(partial(_call, function.name), gives, tuple(zip(kinds, operands, strict=True)))
+    bound = operands[0].bound if function.no_larger(arguments) else BOUNDS.get(gives, 0.0)
+    size = function.spark_growth * sum(operand.size for operand in operands) + 2
+    return sized(Operand(column, bound=bound, size=size))
 
 
-def _substring(text: Column, start: Column, length: Column | None = None) -> Column:
-    fits = start >= 1 if length is None else (start >= 1) & (length >= 0)
-    count = F.lit(_MAX_INT) if length is None else _as_small_int(length)
-    return F.when(fits, F.substring(text, _as_small_int(start), count))
-
-
-def _as_small_int(number: Column) -> Column:
-    return F.least(number, F.lit(_MAX_INT)).cast("int")
-
-
-def _abs_int(number: Column) -> Column:
-    return F.when(number >= 0, number).otherwise(F.try_subtract(F.lit(0).cast("long"), number))
-
-
-def _floor(number: Column) -> Column:
-    return _rounded(F.floor, number)
-
-
-def _ceil(number: Column) -> Column:
-    return _rounded(F.ceil, number)
-
-
-def _rounded(rounding: Callable[[Column], Column], number: Column) -> Column:
-    fits = (number >= -(2.0**63)) & (number < 2.0**63)
-    return F.when(fits, rounding(number))
-
-
-def _point(x: Column, y: Column) -> Column:
-    return F.when(x.isNotNull() & y.isNotNull(), F.struct(x.alias("x"), y.alias("y")))
-
-
-def _part(part: Callable[[Column], Column]) -> Callable[[Column], Column]:
-    return lambda moment: part(moment).cast("long")
-
-
-_BUILDERS: Mapping[str, Callable[..., Column]] = {
-    **BUILDERS,
-    # Spark and Python map cases alike; only characters newer than the Unicode version of the Python at hand differ.
-    "lower": F.lower,
-    "upper": F.upper,
-    "trim": F.trim,
-    "length": lambda text: F.length(text).cast("long"),
-    "substring": _substring,
-    "replace": F.replace,
-    "abs": F.abs,
-    "floor": _floor,
-    "ceil": _ceil,
-    "point": _point,
-    "year": _part(F.year),
-    "month": _part(F.month),
-    "day": _part(F.day),
-    "hour": _part(F.hour),
-    "minute": _part(F.minute),
-    "second": _part(F.second),
-}
+def _call(name: str, arguments: tuple[Value | None, ...]) -> Value | None:
+    return FUNCTIONS[name].call(arguments)
 
 
 # Tests of texts
