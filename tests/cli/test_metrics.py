@@ -10,12 +10,13 @@ import pytest
 from rich.console import Console
 
 from comity.cli.logs import LogFormat, logging_to
-from comity.cli.metrics import MetricsOutput
 from comity.cli.progress import BatchProgress, StreamLine
+from comity.cli.screen import Screen
 from comity.cli.session import Format
 from comity.errors import Misuse
 from comity.logs import LOGGER, log
 from comity.plan.stages import Summary
+from comity.run.metrics import MetricsOutput
 
 
 def test_metrics_in_a_file(tmp_path):
@@ -51,7 +52,8 @@ def test_metrics_on_a_port_that_is_taken():
 def test_metrics_that_cannot_be_written_do_not_end_the_run(tmp_path, capsys):
     folder = tmp_path / "a"
     folder.mkdir()
-    with MetricsOutput.into("city", file=folder / "m.prom") as output:
+    screen = Screen(Format.TEXT)
+    with MetricsOutput.into("city", file=folder / "m.prom", observer=screen) as output:
         (folder / "m.prom").unlink()
         folder.rmdir()
         output.take(Summary(1, 0))

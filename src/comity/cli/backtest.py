@@ -8,27 +8,25 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from comity.cli.output import console, write_json
-from comity.cli.progress import is_shown
 from comity.cli.rejected import FailOn, FailOnOption, leave_if_rejected, print_reasons
-from comity.cli.run import Engine
+from comity.cli.screen import Screen
 from comity.cli.session import Format, FormatOption, Session
-from comity.cli.spark import on_spark, start_spark
+from comity.cli.spark import spark_options
 from comity.errors import Misuse
+from comity.run.request import Engine
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from comity.federation import Federation
-    from comity.plan import Plan, Summary
     from comity.plan.backtest import Report, Tally
 
 EXAMPLE = "Example:  comity backtest examples/two_houses --profile serious_fires --events examples/two_houses/events"
@@ -82,23 +80,28 @@ def backtest(
     `run` keeps them, and `run --stream` on the same folder does not send them again.
     """
     from comity.connect.claim import claimed_folder
-    from comity.event.files import event_files
+    from comity.event.owners import ANYBODY
     from comity.plan import compile_plan
     from comity.plan.backtest import Tally, backtest_plan, read_bucket
     from comity.plan.period import read_period
+    from comity.run.sources import StoredFiles, files_for_spark
+    from comity.run.stored import files_in_process, files_on_spark
 
     period = read_period(since, until)
     length_s = read_bucket(bucket) if bucket is not None else None
     found = _federation(federation, profile, domain, on, where)
     plan = backtest_plan(compile_plan(found), profile, period)
     tally = Tally(plan, profile, length_s, period.until)
-    event_files(events)  # refuses what is not there, before the folder is touched
+    files = StoredFiles(
+        files_for_spark(str(events)), ANYBODY
+    )  # refuses what is not there, before the folder is touched
+    screen = Screen(format)
     with claimed_folder(out, overwrite=overwrite) if out else nullcontext(), _working_folder(out) as folder:
         if engine is Engine.LOCAL:
-            with _working(f"reading {events}", format):
-                summary = _run_here(found, plan, events, folder)
+            with screen.working(f"reading {events}"):
+                summary = files_in_process(plan, files, folder, found.find_type)
         else:
-            summary = _run_on_spark(plan, events, folder, master, context.ensure_object(Session), format)
+            summary = files_on_spark(plan, files, folder, spark_options(context.ensure_object(Session), master), screen)
         _tally(tally, folder, out)
     width = _columns()
     report = tally.report(records=summary.records, reasons=summary.reasons, period=period, columns=width)
@@ -135,28 +138,6 @@ def _federation(folder: Path, profile: str, domain: str | None, on: str | None, 
     return add(folder, [tried], replacing=True).federation
 
 
-def _run_here(federation: Federation, plan: Plan, events: Path, folder: Path) -> Summary:
-    from comity.engine import run_into_folder
-    from comity.event.files import read_events
-    from comity.event.window import Window
-
-    window = Window.of_history(datetime.now(UTC))
-    checked = read_events(events, federation.find_type, require_time=True, window=window)
-    return run_into_folder(plan, checked, folder)
-
-
-def _run_on_spark(
-    plan: Plan, events: Path, folder: Path, master: str | None, session: Session, format: Format
-) -> Summary:
-    from comity.event.files import event_files
-    from comity.pipeline.run import run_on_spark
-
-    files = [str(path.resolve()) for path in event_files(events)]
-    spark = start_spark(session, master, files=files)
-    with _working(f"running on {spark.sparkContext.master}", format):
-        return on_spark(spark, lambda: run_on_spark(plan, files, folder, spark))
-
-
 def _tally(tally: Tally, folder: Path, out: Path | None) -> None:
     """Count what a runner wrote into a folder, and keep it in another one, if there is one."""
     from comity.connect.folder import REJECTED
@@ -188,10 +169,6 @@ def _lines(folder: Path) -> Iterator[bytes]:
     for path in sorted(folder.glob("part-*.jsonl")):
         with path.open("rb") as stream:
             yield from (line.rstrip(b"\n") for line in stream)
-
-
-def _working(text: str, format: Format) -> AbstractContextManager[Any]:
-    return console(stderr=True).status(text) if is_shown(format) else nullcontext()
 
 
 def _columns() -> int:

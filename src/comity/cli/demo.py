@@ -17,9 +17,11 @@ import typer
 
 from comity.cli.examples import EXAMPLES
 from comity.cli.output import console
-from comity.cli.run import Engine
+from comity.cli.screen import Screen
 from comity.cli.session import Session
-from comity.cli.spark import start_spark
+from comity.cli.spark import spark_options
+from comity.run.request import Engine
+from comity.run.spark import start_spark
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -88,7 +90,7 @@ class _Story:
         from comity.federation.watch import WatchedFederation
         from comity.pipeline.stream import StreamRun
 
-        spark = start_spark(session, files=[])
+        spark = start_spark(spark_options(session), Screen(session.format), files=[])
         done: Queue[int] = Queue()
         stream = StreamRun(WatchedFederation(self.example), self.results, lambda number, _: done.put(number))
         with tempfile.TemporaryDirectory(prefix="comity-demo-events-") as folder:

@@ -13,6 +13,7 @@ from comity.cli import (
     backtest,
     concepts,
     demo,
+    detect,
     discover,
     doctor,
     events,
@@ -33,7 +34,6 @@ from comity.cli import run as run_command
 from comity.cli.contract import commands as contract
 from comity.cli.contract import diff as contract_diff
 from comity.cli.contract import suggest as contract_suggest
-from comity.cli.detect import command as detect
 from comity.cli.failure import INTERRUPTED, TERMINATED, report
 from comity.cli.session import Session
 

@@ -19,9 +19,11 @@ from comity.cli.counts import print_counts
 from comity.cli.failure import BAD_INPUT, show
 from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import FailOn, FailOnOption, RejectedRecords
+from comity.cli.screen import Screen
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
-from comity.cli.spark import on_spark, start_spark
-from comity.errors import ComityError, Faults, Misuse
+from comity.cli.spark import spark_options
+from comity.errors import ComityError, Faults
+from comity.run.spark import on_spark, start_spark
 
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
@@ -137,16 +139,13 @@ def _tell_bad(bad: list[ComityError], good: int, format: Format) -> None:
 
 
 def _on_spark(profiles: list[Profile], events: str, taxonomy: Taxonomy | None, session: Session) -> Matches:
-    from comity.event.files import event_files
     from comity.match.match import bind_profiles
     from comity.pipeline.match import match_on_spark
+    from comity.run.sources import files_for_spark
 
-    if events == "-":
-        hint = "put the events into a file, or use --engine local"
-        raise Misuse("Spark does not read standard input", code="no-standard-input", hint=hint)
-    files = [str(path.resolve()) for path in event_files(Path(events))]  # Spark may have started elsewhere
+    files = files_for_spark(events)
     bound = bind_profiles(profiles, taxonomy)
-    spark = start_spark(session, files=files)
+    spark = start_spark(spark_options(session), Screen(session.format), files=files)
     return _SparkMatches(spark, on_spark(spark, lambda: match_on_spark(bound, files, taxonomy, spark)))
 
 

@@ -1,25 +1,11 @@
-"""`--metrics FILE` and `--metrics-port PORT`: where the metrics of a run can be read."""
+"""`--metrics FILE` and `--metrics-port PORT`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-
-from comity.cli.output import console, result_stream
-from comity.errors import Misuse
-
-if TYPE_CHECKING:
-    from comity.connect.delivered import Remembered
-    from comity.plan.metrics import RunMetrics
-    from comity.plan.stages import Summary
-
-LOOPBACK = "127.0.0.1"
 
 MetricsFileOption = Annotated[
     Path | None,
@@ -34,80 +20,3 @@ MetricsPortOption = Annotated[
     ),
 ]
 MetricsHostOption = Annotated[str, typer.Option("--metrics-host", metavar="HOST", help="Address of --metrics-port.")]
-
-
-@dataclass(slots=True)
-class MetricsOutput:
-    """Takes what each batch did, and keeps it where others can read it; does nothing when nobody asked for it."""
-
-    metrics: RunMetrics | None = None
-    file: Path | None = None
-    port: int | None = None
-    """The port that is served; with `--metrics-port 0` a free one."""
-
-    @classmethod
-    @contextmanager
-    def into(
-        cls, federation: str, *, file: Path | None = None, port: int | None = None, host: str = LOOPBACK
-    ) -> Iterator[MetricsOutput]:
-        """One that writes a file, or answers on a port, until the end of the block."""
-        if file is None and port is None:
-            yield cls()
-            return
-        from comity.plan.metrics import RunMetrics
-
-        metrics = RunMetrics(federation)
-        with ExitStack() as stack:
-            served = stack.enter_context(_served(metrics, host, port)) if port is not None else None
-            output = cls(metrics, file, served)
-            output.write()
-            try:
-                yield output
-            finally:
-                with suppress(OSError, Misuse):  # what ended the run matters more
-                    output.write()
-
-    def take(
-        self,
-        summary: Summary,
-        *,
-        lag_s: float | None = None,
-        at_s: float | None = None,
-        remembered: Callable[[], Remembered] | None = None,
-    ) -> None:
-        """Count a batch, and let others see it. A full disk is no reason to stop the run."""
-        if self.metrics is None:
-            return
-        if remembered is not None:
-            self.metrics.remember(remembered())
-        self.metrics.take(summary, at_s=time.time() if at_s is None else at_s, lag_s=lag_s)
-        try:
-            self.write()
-        except (OSError, Misuse) as error:
-            console(stderr=True).print(f"the metrics were not written: {error}", style="yellow")
-
-    def write(self) -> None:
-        """Replace the file, if there is one, at once."""
-        if self.metrics is not None and self.file is not None:
-            with result_stream(self.file) as stream:
-                stream.write(self.metrics.render())
-
-
-@contextmanager
-def _served(metrics: RunMetrics, host: str, port: int) -> Iterator[int]:
-    """HTTP at /metrics; gives the port."""
-    from prometheus_client import start_http_server
-
-    server: Any
-    try:
-        server, thread = start_http_server(port, addr=host, registry=metrics.registry)
-    except (OSError, OverflowError) as error:
-        hint = "choose another --metrics-port, or 0 for a free one"
-        reason = f"{host}:{port} cannot be served: {getattr(error, 'strerror', None) or error}"
-        raise Misuse(reason, code="port-not-free", hint=hint) from error
-    try:
-        yield int(server.server_port)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(timeout=5)

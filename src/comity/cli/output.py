@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from comity.errors import Misuse, Place
+from comity.run.outputs import written_whole
 from comity.visible import visible, visible_bytes
 
 if TYPE_CHECKING:
@@ -58,18 +58,8 @@ def result_stream(path: Path | None) -> Iterator[IO[bytes]]:
         yield cast(IO[bytes], _ToTerminal()) if sys.stdout.isatty() else sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = path.resolve()
-    if target.exists() and not target.is_file():  # a device or a pipe is written as it comes
-        with _opened(target, target) as stream:
-            yield stream
-        return
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with _opened(partial, path) as stream:
-            yield stream
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with written_whole(path) as stream:
+        yield stream
 
 
 class _ToTerminal(io.BufferedIOBase):
@@ -86,11 +76,3 @@ def refuse_overwriting(output: Path | None, *inputs: str | Path) -> None:
         if output is not None and output.is_file() and Path(one).exists() and output.samefile(one):
             place = Place(str(output))
             raise Misuse("this file is read, it cannot be written, too", code="overwrites-input", place=place)
-
-
-def _opened(path: Path, shown: Path) -> IO[bytes]:
-    try:
-        return path.open("wb")
-    except OSError as error:
-        reason = f"cannot be written: {error.strerror}"
-        raise Misuse(reason, code="unwritable-file", place=Place(str(shown))) from error

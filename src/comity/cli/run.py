@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comity.cli.inputs import StoredFiles, event_sources, stored_files, with_kept
 from comity.cli.logs import LogFormat, LogFormatOption, LogOption, logging_to
-from comity.cli.metrics import LOOPBACK, MetricsFileOption, MetricsHostOption, MetricsOutput, MetricsPortOption
+from comity.cli.metrics import MetricsFileOption, MetricsHostOption, MetricsPortOption
 from comity.cli.output import console, write_json
 from comity.cli.rejected import FailOn, FailOnOption, leave_if_rejected, print_reasons
-from comity.cli.request import RunRequest, log_summary, sent
 from comity.cli.session import Format, FormatOption, Session
-from comity.cli.spark import SparkConfigOption, on_spark, read_spark_config, spark_progress, start_spark
-from comity.cli.stream import StreamPace, run_stream
-from comity.connect.claim import claimed_folder
+from comity.cli.spark import SparkConfigOption, spark_options
+from comity.cli.stream import StreamScreen
 from comity.connect.folder import Results
 from comity.errors import Misuse
-from comity.logs import log
+from comity.run.metrics import LOOPBACK
+from comity.run.request import Engine, RunRequest, StreamPace
 
 if TYPE_CHECKING:
-    from comity.federation import Federation
-    from comity.plan import Plan, Summary
-    from comity.plan.period import Period
+    from comity.run.stored import StoredRun
 
 EXAMPLE = "Example:  comity run examples/two_houses --events examples/two_houses/events --out results"
-
-
-class Engine(StrEnum):
-    """What runs the plan."""
-
-    SPARK = "spark"
-    LOCAL = "local"
 
 
 def run(
@@ -94,6 +80,10 @@ def run(
     """
     from comity.federation import load
     from comity.plan.period import read_period
+    from comity.run.metrics import MetricsOutput
+    from comity.run.sources import event_sources
+    from comity.run.stored import run_stored
+    from comity.run.stream import run_stream
 
     found = load(federation)
     session = context.ensure_object(Session)
@@ -102,23 +92,29 @@ def run(
         found,
         event_sources(found, federation, events),
         out.resolve(),
-        master,
-        read_spark_config(spark_config),
+        overwrite,
         results,
         print_lines,
-        format,
-        session,
-        fail_on,
+        spark_options(session, master, spark_config),
     )
     with (
         logging_to(log_file, log_format, verbose=session.verbose),
-        MetricsOutput.into(found.name, file=metrics, port=metrics_port, host=metrics_host) as measured,
+        StreamScreen(format, to_stderr=print_lines) as screen,
+        MetricsOutput.into(found.name, file=metrics, port=metrics_port, host=metrics_host, observer=screen) as measured,
     ):
         if stream:
             _check_stream(engine, since, until)
-            run_stream(request, StreamPace(trigger, until_empty, files_per_batch), measured, overwrite=overwrite)
+            totals = run_stream(request, StreamPace(trigger, until_empty, files_per_batch), screen, measured)
         else:
-            _run_stored(request, engine, read_period(since, until), measured, overwrite=overwrite)
+            done = run_stored(request, engine, read_period(since, until), screen)
+            measured.take(done.summary)
+    if not stream:
+        show_run(done, format, to_stderr=print_lines)
+        leave_if_rejected(fail_on, rejected=done.summary.rejected, is_all=done.summary.is_all_rejected)
+        return
+    screen.show_totals(totals)
+    if until_empty:  # one that goes on for ever is stopped by somebody, which is no failure
+        leave_if_rejected(fail_on, rejected=totals.rejected, is_all=totals.is_all_rejected)
 
 
 def _check_stream(engine: Engine, since: str | None, until: str | None) -> None:
@@ -129,60 +125,9 @@ def _check_stream(engine: Engine, since: str | None, until: str | None) -> None:
         raise Misuse("a stream has no --from and --to", code="no-stream-period", hint=hint)
 
 
-def _run_stored(
-    request: RunRequest, engine: Engine, period: Period, measured: MetricsOutput, *, overwrite: bool
-) -> None:
-    """Run over stored events. What can be refused is refused before the folder for results is touched."""
-    from comity.plan import compile_plan
-    from comity.plan.period import during
-
-    federation, out = request.federation, request.out
-    plan = during(compile_plan(federation), period)
-    files = stored_files(request.sources, request.folder)
-    with request.sending() as outbox, claimed_folder(out, overwrite=overwrite):
-        files = with_kept(files, request.sources, request.folder, out)
-        counted = {"files": len(files.paths), "profiles": len(plan.profiles)}
-        log("run started", federation=federation.name, engine=engine.value, **counted)
-        started = time.monotonic()
-        if engine is Engine.SPARK:
-            summary = _on_spark(plan, files, request)
-        else:
-            summary = _in_process(federation, plan, files, out, request.results)
-        request.remember()
-        summary = sent(outbox, summary)
-    seconds = time.monotonic() - started
-    log_summary("run done", summary, seconds=round(seconds, 3))
-    measured.take(summary)
-    show_summary(summary, plan, out, seconds, request.format, to_stderr=request.print_lines)
-    leave_if_rejected(request.fail_on, rejected=summary.rejected, is_all=summary.is_all_rejected)
-
-
-def _in_process(federation: Federation, plan: Plan, files: StoredFiles, out: Path, results: Results) -> Summary:
-    from comity.engine import run_into_folder
-    from comity.event.files import read_or_reject
-    from comity.event.window import Window
-
-    window = Window.of_history(datetime.now(UTC))
-    types = {file: files.owners.types(file, federation.find_type) for file in files.paths}
-    events = (one for file, own in types.items() for one in read_or_reject(file, own, window=window))
-    return run_into_folder(plan, events, out, results=results)
-
-
-def _on_spark(plan: Plan, files: StoredFiles, request: RunRequest) -> Summary:
-    from comity.pipeline.run import run_on_spark
-
-    spark = start_spark(request.session, request.master, files=files.paths, config=request.spark_config)
-    with spark_progress(spark, files.paths, request.format):
-        return on_spark(
-            spark,
-            lambda: run_on_spark(plan, files.paths, request.out, spark, results=request.results, owners=files.owners),
-        )
-
-
-def show_summary(
-    summary: Summary, plan: Plan, out: Path, seconds: float, format: Format, *, to_stderr: bool = False
-) -> None:
+def show_run(done: StoredRun, format: Format, *, to_stderr: bool = False) -> None:
     """What a run did, for people or for programs."""
+    summary, out, seconds = done.summary, done.out, done.seconds
     if format is Format.JSON:
         figures = {"records": summary.records, "rejected": summary.rejected, "delivered": summary.delivered}
         more = {"matched": summary.matched, "rejected_by_code": summary.rejected_by_code, "dead_letters": summary.dead}
@@ -192,7 +137,7 @@ def show_summary(
     shown = console(stderr=to_stderr)
     rate = f", {summary.records / seconds:,.0f} a second" if seconds > 0 and summary.records >= 100_000 else ""
     shown.print(f"{summary.records:,} records read, {summary.rejected:,} rejected, in {seconds:.1f} s{rate}")
-    subscribers = plan.subscriber_of()
+    subscribers = done.plan.subscriber_of()
     told = sorted(summary.delivered.items(), key=lambda one: -one[1])[:_MOST_SHOWN]
     for name, count in told if len(summary.delivered) > _MOST_SHOWN else summary.delivered.items():
         shown.print(f"  {subscribers[name]}  {name}: {count:,}")

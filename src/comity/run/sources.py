@@ -1,4 +1,4 @@
-"""Where a run's events come from: `--events`, or else the sources that the federation's domains name."""
+"""Where a run's events come from: what is named for it, or else the sources that the federation's domains name."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from comity.cli.output import console
 from comity.connect.claim import KEPT_INPUT
-from comity.connect.folder import LANDING
+from comity.connect.folder import LANDING, REJECTED
+from comity.connect.landing import Landing
+from comity.connect.registry import open_source, read_options
+from comity.connect.specs import SourceSpec
 from comity.errors import Misuse, Place
+from comity.event.files import event_files
+from comity.event.owners import ANYBODY, Owners
+from comity.run.observer import Notice, Observer
 
 if TYPE_CHECKING:
-    from comity.connect.landing import Landing
-    from comity.connect.specs import SourceSpec
-    from comity.event.owners import Owners
     from comity.federation import Federation
 
 STDIN = "-"
@@ -36,8 +38,6 @@ class EventSources:
 
     def owners(self, out: Path) -> Owners:
         """Whose sources the folders are that a stream reads: those of files, and those where live ones are kept."""
-        from comity.event.owners import ANYBODY, Owners
-
         if self.domains is None:
             return ANYBODY
         named = [(path.resolve(), domain) for path, domain in self.domains]
@@ -59,9 +59,6 @@ def landing_folder(out: Path, spec: SourceSpec) -> Path:
 
 def event_sources(federation: Federation, folder: Path, events: list[str] | None) -> EventSources:
     """What is read: what was named, or what the domains name."""
-    from comity.connect.registry import read_options
-    from comity.connect.specs import SourceSpec
-
     if events:
         named = tuple(Path(one) for one in events if one != STDIN)
         return EventSources(named, (SourceSpec("stdin", "", "stdin", {}),) if STDIN in events else ())
@@ -75,20 +72,17 @@ def event_sources(federation: Federation, folder: Path, events: list[str] | None
     return EventSources(paths, live, domains)
 
 
-def stored_files(sources: EventSources, folder: Path) -> StoredFiles:
+def stored_files(sources: EventSources, folder: Path, observer: Observer) -> StoredFiles:
     """The files for a run over stored events, without what has yet to be kept (`with_kept`).
 
     Raises `Misuse` when all sources are live.
     """
-    from comity.event.files import event_files
-    from comity.event.owners import ANYBODY, Owners
-
     live = [spec for spec in sources.live if not _is_bounded(spec, folder)]
     names = ", ".join(f"{spec.domain}/{spec.name}" for spec in live)
     if live and len(live) == len(sources.live) and not sources.paths:
         raise Misuse(f"these sources are live: {names}", code="live-source", hint="run it with --stream")
     if live:
-        console(stderr=True).print(f"left out, since they are read by streams only: {names}", style="yellow")
+        observer.warning(Notice(f"left out, since they are read by streams only: {names}", "live-sources-left-out"))
     files = {path: [file.resolve() for file in event_files(path)] for path in sources.paths}
     found = list(dict.fromkeys(str(file) for file in chain.from_iterable(files.values())))
     if sources.domains is None:
@@ -96,10 +90,16 @@ def stored_files(sources: EventSources, folder: Path) -> StoredFiles:
     return StoredFiles(found, Owners.of([(file, domain) for path, domain in sources.domains for file in files[path]]))
 
 
+def files_for_spark(events: str) -> list[str]:
+    """The files of stored events, as Spark finds them wherever it was started."""
+    if events == STDIN:
+        hint = "put the events into a file, or use --engine local"
+        raise Misuse("Spark does not read standard input", code="no-standard-input", hint=hint)
+    return [str(path.resolve()) for path in event_files(Path(events))]
+
+
 def with_kept(files: StoredFiles, sources: EventSources, folder: Path, out: Path) -> StoredFiles:
     """The files, and those in which sources that come to an end are kept, in `out`: every worker can read its part."""
-    from comity.event.owners import Owners
-
     kept = [
         (path, spec.domain)
         for spec in sources.live
@@ -115,8 +115,6 @@ def with_kept(files: StoredFiles, sources: EventSources, folder: Path, out: Path
 
 def _is_bounded(spec: SourceSpec, folder: Path) -> bool:
     """Whether a source comes to an end, so that a run over stored events can read it."""
-    from comity.connect.registry import open_source
-
     return spec.kind == "stdin" or not open_source(spec, folder).capability.live
 
 
@@ -129,10 +127,6 @@ def _landed(spec: SourceSpec, folder: Path, out: Path) -> list[str]:
 
 def landing_of(spec: SourceSpec, folder: Path, out: Path) -> Landing:
     """What keeps the records of a source, and, among the rejected ones, what the source itself refuses."""
-    from comity.connect.folder import REJECTED
-    from comity.connect.landing import Landing
-    from comity.connect.registry import open_source
-
     return Landing(open_source(spec, folder), landing_folder(out, spec), rejected=out / REJECTED)
 
 

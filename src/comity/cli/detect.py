@@ -2,51 +2,32 @@
 
 from __future__ import annotations
 
-import queue
-import threading
-import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
 from comity.cli.counts import print_counts
-from comity.cli.detect.request import DetectRequest
-from comity.cli.detect.stream import run_detect_stream
 from comity.cli.match import Engine
 from comity.cli.output import console, refuse_overwriting, result_stream
-from comity.cli.rejected import FailOn, FailOnOption, RejectedRecords
+from comity.cli.rejected import FailOn, FailOnOption, RejectedRecords, leave_if_rejected
+from comity.cli.screen import Screen
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
-from comity.cli.spark import SparkConfigOption, on_spark, read_spark_config, spark_progress, start_spark
-from comity.cli.stream import StreamPace
+from comity.cli.spark import SparkConfigOption, spark_options
+from comity.cli.stream import StreamScreen
 from comity.errors import Misuse
+from comity.run.request import StreamPace
 
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
     from comity.pattern.bound import BoundPattern
     from comity.pattern.rows import Found
+    from comity.run.detect import DetectRequest, Reports
 
 EXAMPLE = "Example:  comity detect profiles.txt events.jsonl --until 2026-05-01T12:00:00Z"
-
-_IDLE_S = 0.2
-
-
-class Reports(Protocol):
-    """What an engine finds. The figures are complete once the last report was taken."""
-
-    @property
-    def events(self) -> int:
-        """Events that were looked at, without the rejected records."""
-
-    @property
-    def late(self) -> int:
-        """Events that came too late to take part."""
-
-    def found(self) -> Iterator[Found]:
-        """The reports."""
 
 
 def detect(
@@ -117,6 +98,8 @@ def detect(
     Stored events are complete: absences that reach past the last one are reported, unless --until says how far the
     input was observed.
     """
+    from comity.run.detect import DetectRequest, LocalReports, SparkReports
+
     for output in (out, rejected):
         refuse_overwriting(output, profiles, events)
     taxonomy = read_types(types) if types else None
@@ -129,36 +112,44 @@ def detect(
         _micros(until),
         _lateness(lateness) if stream else None,
         clock,
-        out,
-        master,
-        read_spark_config(spark_config),
-        format,
-        context.ensure_object(Session),
-        fail_on,
+        spark_options(context.ensure_object(Session), master, spark_config),
     )
     if stream and engine is Engine.SPARK:
         _refuse({"--until": until, "--count": count, "--rejected": rejected, "--clock": clock})
-        run_detect_stream(request, StreamPace(trigger, until_empty, files_per_batch))
-    else:
-        _run(request, engine, rejected, count=count)
-
-
-def _run(request: DetectRequest, engine: Engine, rejected: Path | None, *, count: bool) -> None:
-    """Print the reports, and what there was beside them."""
+        _run_stream(request, out, StreamPace(trigger, until_empty, files_per_batch), fail_on, format)
+        return
     with ExitStack() as stack:
-        sink = None if count and request.out is None else stack.enter_context(result_stream(request.out))
+        sink = None if count and out is None else stack.enter_context(result_stream(out))
         refused = stack.enter_context(RejectedRecords.into(rejected))
         reports: Reports
-        reports = _SparkReports(request, refused) if engine is Engine.SPARK else _LocalReports(request, refused)
-        counts = _write(reports.found(), sink, flush=request.lateness_us is not None)
-    refused.report(reports.events, request.format)
+        if engine is Engine.SPARK:
+            reports = SparkReports(request, refused.add, Screen(format))
+        else:
+            reports = LocalReports(request, refused.add)
+        counts = _write(reports.found(), sink, flush=stream)
+    refused.report(reports.events, format)
     if reports.late:
         came = "1 event" if reports.late == 1 else f"{reports.late:,} events"
         console(stderr=True).print(f"{came} came too late, see --lateness", style="yellow")
     if count:
         figures = {"events": reports.events, "late": reports.late, "rejected": refused.count}
-        print_counts(counts, [one.name for one in request.patterns], figures, request.format)
-    refused.leave(reports.events, request.fail_on)
+        print_counts(counts, [one.name for one in request.patterns], figures, format)
+    refused.leave(reports.events, fail_on)
+
+
+def _run_stream(request: DetectRequest, out: Path | None, pace: StreamPace, fail_on: FailOn, format: Format) -> None:
+    from comity.run.detect_stream import run_detect_stream
+
+    if out is None:
+        hint = "name it with --out DIR; reports go to DIR/reports, late events to DIR/late"
+        raise Misuse("a stream on Spark needs a folder for its results", code="no-out", hint=hint)
+    with StreamScreen(format, "reports") as screen:
+        totals = run_detect_stream(request, out, pace, screen)
+    screen.show_totals(totals)
+    if format is Format.TEXT:
+        console().print(f"reports are in {out / 'reports'}")
+    if pace.until_empty:
+        leave_if_rejected(fail_on, rejected=totals.rejected, is_all=totals.records <= totals.rejected)
 
 
 def _patterns(path: Path, taxonomy: Taxonomy | None, *, stream: bool) -> list[BoundPattern]:
@@ -194,122 +185,6 @@ def _lateness(text: str) -> int:
     if found is None or found.total_seconds() < 0:
         raise Misuse(f"{text[:40]!r} is no duration", code="bad-duration", hint="write --lateness '10 s'")
     return round(found.total_seconds() * 1_000_000)
-
-
-class _LocalReports:
-    """Detection in this process."""
-
-    def __init__(self, request: DetectRequest, refused: RejectedRecords) -> None:
-        from comity.engine.detect import Detection
-
-        self._request = request
-        self._detection = Detection(
-            request.patterns,
-            request.taxonomy,
-            lambda record: refused.add(record.as_dict()),
-            request.start_us,
-            request.until_us,
-        )
-
-    @property
-    def events(self) -> int:
-        return self._detection.events
-
-    @property
-    def late(self) -> int:
-        return self._detection.late
-
-    def found(self) -> Iterator[Found]:
-        from comity.event.files import read_events
-
-        request = self._request
-        records = read_events(request.events, request.taxonomy, require_time=True)
-        if request.lateness_us is not None:
-            clock = _clock_us if request.clock else None
-            return self._detection.over_stream(as_they_come(records), request.lateness_us, clock)
-        return self._scanned() or self._detection.over_stored(records)
-
-    def _scanned(self) -> Iterator[Found] | None:
-        """The reports over files that are better scanned; None when these are not such."""
-        from comity.engine.detect_files import ScannedDetection, can_scan
-        from comity.event.files import event_files
-
-        files = [] if self._request.events == "-" else event_files(Path(self._request.events))
-        if self._request.taxonomy is None or not files or not can_scan(files):
-            return None
-        return ScannedDetection(self._detection, self._request.taxonomy).over_files(files)
-
-
-def _clock_us() -> int:
-    return time.time_ns() // 1000
-
-
-T = TypeVar("T")
-
-
-def as_they_come(items: Iterable[T]) -> Iterator[T | None]:
-    """The items, and None whenever there is none for a moment."""
-    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=10_000)
-
-    def read() -> None:
-        try:
-            for item in items:
-                waiting.put(("item", item))
-            waiting.put(("end", None))
-        except Exception as error:  # it is raised again where the items are taken
-            waiting.put(("error", error))
-
-    threading.Thread(target=read, name="comity-reader", daemon=True).start()
-    while True:
-        try:
-            what, item = waiting.get(timeout=_IDLE_S)
-        except queue.Empty:
-            yield None
-            continue
-        if what == "end":
-            return
-        if what == "error":
-            raise item
-        yield item
-
-
-class _SparkReports:
-    """Detection on Spark."""
-
-    def __init__(self, request: DetectRequest, refused: RejectedRecords) -> None:
-        from comity.event.files import event_files
-        from comity.pipeline.detect.run import detect_on_spark
-
-        if request.events == "-":
-            hint = "put the events into a file, or use --engine local"
-            raise Misuse("Spark does not read standard input", code="no-standard-input", hint=hint)
-        self._files = [str(path.resolve()) for path in event_files(Path(request.events))]
-        self._spark = start_spark(request.session, request.master, files=self._files, config=request.spark_config)
-        self._reports = detect_on_spark(
-            request.patterns,
-            self._files,
-            request.taxonomy,
-            self._spark,
-            until=request.until_us,
-            start=request.start_us,
-        )
-        self._refused, self._format = refused, request.format
-
-    @property
-    def events(self) -> int:
-        return self._reports.events
-
-    @property
-    def late(self) -> int:
-        return self._reports.late
-
-    def found(self) -> Iterator[Found]:
-        with spark_progress(self._spark, self._files, self._format):
-            found = on_spark(self._spark, lambda: list(self._reports.found()))
-        found.sort(key=lambda one: (one.end, one.profile, one.start, one.id))
-        for record in self._reports.rejected:
-            self._refused.add(record)
-        yield from found
 
 
 def _write(found: Iterable[Found], sink: IO[bytes] | None, *, flush: bool) -> Counter[str]:

@@ -1,1 +1,0 @@
-"""`comity detect`."""

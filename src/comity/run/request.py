@@ -1,0 +1,70 @@
+"""What a run was asked to do, whichever way it is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from comity.connect.claim import RUN_FILE
+from comity.connect.folder import Results
+from comity.connect.private import open_private
+
+if TYPE_CHECKING:
+    from comity.federation import Federation
+    from comity.run.sources import EventSources
+
+
+class Engine(StrEnum):
+    """What runs the plan."""
+
+    SPARK = "spark"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """How Spark is started."""
+
+    master: str | None = None
+    """Without one, on this machine."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    verbose: bool = False
+    """Whether Spark's log goes to standard error."""
+
+
+HERE = SparkOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPace:
+    """How a stream is cut into batches, and when it ends."""
+
+    trigger_s: float = 1.0
+    until_empty: bool = False
+    files_per_batch: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A federation, its events, and where the results go."""
+
+    folder: Path
+    """Where the paths that the federation's connectors name begin."""
+    federation: Federation
+    sources: EventSources
+    out: Path
+    overwrite: bool = False
+    """Whether results of an earlier run are replaced."""
+    results: Results = Results.JSONL
+    print_lines: bool = False
+    """Whether notifications go to standard output, too."""
+    spark: SparkOptions = HERE
+
+    def remember(self) -> None:
+        """Note in the results folder which federation has the sinks, for `comity replay`."""
+        with open_private(self.out / RUN_FILE, "wb") as stream:
+            stream.write(json.dumps({"federation": str(self.folder.resolve())}).encode() + b"\n")

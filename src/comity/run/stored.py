@@ -1,0 +1,98 @@
+"""A federation over stored events, in this process or on Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from comity.connect.claim import claimed_folder
+from comity.connect.folder import Results
+from comity.engine import run_into_folder
+from comity.event.files import read_or_reject
+from comity.event.window import Window
+from comity.logs import log
+from comity.plan import Plan, Summary, compile_plan
+from comity.plan.period import Period, during
+from comity.run.observer import Observer, Silent
+from comity.run.request import Engine, RunRequest
+from comity.run.sinks import log_summary, sending, sent
+from comity.run.sources import StoredFiles, stored_files, with_kept
+from comity.run.spark import on_spark, start_spark, tasks_told
+
+if TYPE_CHECKING:
+    from comity.event.types import EventType
+    from comity.run.request import SparkOptions
+
+ALWAYS = Period()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """What a run over stored events did."""
+
+    plan: Plan
+    summary: Summary
+    out: Path
+    seconds: float
+
+
+def run_stored(
+    request: RunRequest, engine: Engine = Engine.SPARK, period: Period = ALWAYS, observer: Observer | None = None
+) -> StoredRun:
+    """Run over stored events. What can be refused is refused before the folder for results is touched."""
+    observer = observer or Silent()
+    federation, out = request.federation, request.out
+    plan = during(compile_plan(federation), period)
+    files = stored_files(request.sources, request.folder, observer)
+    with sending(request) as outbox, claimed_folder(out, overwrite=request.overwrite):
+        files = with_kept(files, request.sources, request.folder, out)
+        counted = {"files": len(files.paths), "profiles": len(plan.profiles)}
+        log("run started", federation=federation.name, engine=engine.value, **counted)
+        started = time.monotonic()
+        if engine is Engine.SPARK:
+            summary = files_on_spark(plan, files, out, request.spark, observer, results=request.results)
+        else:
+            summary = files_in_process(plan, files, out, federation.find_type, results=request.results)
+        request.remember()
+        summary = sent(outbox, summary)
+    seconds = time.monotonic() - started
+    log_summary("run done", summary, seconds=round(seconds, 3))
+    return StoredRun(plan, summary, out, seconds)
+
+
+def files_in_process(
+    plan: Plan,
+    files: StoredFiles,
+    out: Path,
+    find_type: Callable[[str], EventType | None],
+    *,
+    results: Results = Results.JSONL,
+) -> Summary:
+    """Carry out the plan over files, in this process."""
+    window = Window.of_history(datetime.now(UTC))
+    types = {file: files.owners.types(file, find_type) for file in files.paths}
+    events = (one for file, own in types.items() for one in read_or_reject(file, own, window=window))
+    return run_into_folder(plan, events, out, results=results)
+
+
+def files_on_spark(
+    plan: Plan,
+    files: StoredFiles,
+    out: Path,
+    options: SparkOptions,
+    observer: Observer,
+    *,
+    results: Results = Results.JSONL,
+) -> Summary:
+    """Carry out the plan over files, on Spark."""
+    from comity.pipeline.run import run_on_spark  # Spark's own library takes a second to load
+
+    spark = start_spark(options, observer, files=files.paths)
+    with tasks_told(spark, files.paths, observer):
+        return on_spark(
+            spark, lambda: run_on_spark(plan, files.paths, out, spark, results=results, owners=files.owners)
+        )

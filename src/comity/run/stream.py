@@ -1,0 +1,143 @@
+"""A federation over events as they come, on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from logging import WARNING
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from comity.connect.claim import claimed_folder
+from comity.event.formats.table import SUFFIXES
+from comity.federation.watch import Removed, WatchedFederation
+from comity.logs import log
+from comity.run.accounts import Accounts
+from comity.run.metrics import MetricsOutput
+from comity.run.observer import Notice, Observer, Silent
+from comity.run.request import RunRequest, StreamPace
+from comity.run.sinks import sending
+from comity.run.sources import landing_of, look_after, wait_for_ends
+from comity.run.spark import start_spark, wait_for
+
+if TYPE_CHECKING:
+    from comity.connect.landing import Landing
+    from comity.connect.outbox import Outbox
+    from comity.errors import ComityError
+    from comity.pipeline.quarantine import SetAside
+    from comity.pipeline.stream import StreamRun
+    from comity.run.totals import StreamTotals
+
+_MOST_NAMED = 3
+
+
+def run_stream(
+    request: RunRequest, pace: StreamPace, observer: Observer | None = None, measured: MetricsOutput | None = None
+) -> StreamTotals:
+    """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
+    from comity.pipeline.batches import check_folders  # Spark's own library takes a second to load
+
+    observer = observer or Silent()
+    watched = watched_federation(request.folder, observer)
+    folders = [path.resolve() for path in request.sources.paths]
+    check_folders(folders)
+    with ExitStack() as stack:
+        outbox = stack.enter_context(claimed_for_stream(request))
+        accounts = Accounts(outbox, watched.current, observer, measured or MetricsOutput())
+        stream = stack.enter_context(closing(_stream(request, watched, accounts)))
+        stream.check_notes()
+        landed = stack.enter_context(landing(request))
+        spark = start_spark(request.spark, observer)
+        accounts.start()
+        if pace.until_empty:
+            wait_for_ends(landed)
+        query = stream.start(
+            spark,
+            folders,
+            landed=[one.folder for one in landed],
+            trigger_s=pace.trigger_s,
+            until_empty=pace.until_empty,
+            files_per_batch=pace.files_per_batch,
+        )
+        request.remember()
+        log("stream started", federation=request.federation.name, sources=len(request.sources.paths) + len(landed))
+
+        def look() -> None:
+            look_after(landed)
+            stream.look_around()
+
+        if not wait_for(query, stream, meanwhile=look, stopping=accounts.stop):
+            observer.stopped()
+        elif pace.until_empty:
+            stream.finish(spark)
+    log("stream stopped", batches=accounts.totals.batches, records=accounts.totals.records)
+    return accounts.totals
+
+
+@contextmanager
+def claimed_for_stream(request: RunRequest) -> Iterator[Outbox | None]:
+    """The folder for results, ours while the block runs, and the outbox, which has ended before others may have it."""
+    with ExitStack() as stack:
+        outbox = stack.enter_context(sending(request))
+        stack.enter_context(claimed_folder(request.out, overwrite=request.overwrite, goes_on=True))
+        if outbox is not None:
+            stack.callback(outbox.finish)
+        yield outbox
+
+
+def _stream(request: RunRequest, watched: WatchedFederation, accounts: Accounts) -> StreamRun:
+    from comity.pipeline.stream import StreamRun
+
+    stream = StreamRun(
+        watched,
+        request.out,
+        accounts.take,
+        request.results,
+        on_unknown=lambda files: accounts.observer.warning(not_read(files)),
+        owners=request.sources.owners(request.out),
+        on_set_aside=lambda file: accounts.observer.warning(set_aside(file)),
+        on_end=accounts.end,
+    )
+    accounts.remembered = lambda: stream.delivered.remembered()
+    return stream
+
+
+def watched_federation(folder: Path, observer: Observer) -> WatchedFederation:
+    """The federation as its files say at each time; what they say wrong, and what is gone, is logged and told."""
+
+    def report_fault(error: ComityError) -> None:
+        log("federation not changed", error=str(error))
+        observer.fault(error)
+
+    def report_removed(removed: Removed) -> None:
+        names = {"domains": removed.domains, "contracts": removed.contracts, "profiles": removed.profiles}
+        log("federation files removed", level=WARNING, files=[str(path) for path in removed.files], **names)
+        observer.warning(Notice(str(removed), "files-removed"))
+
+    watched = WatchedFederation(folder, report_fault, report_removed)
+    watched.current()
+    return watched
+
+
+def not_read(files: list[Path]) -> Notice:
+    """Which files in the folders of a stream are not read."""
+    names = ", ".join(file.name for file in files[:_MOST_NAMED])
+    more = f" and {len(files) - _MOST_NAMED:,} more" if len(files) > _MOST_NAMED else ""
+    known = f"read are files {', '.join(SUFFIXES)} that are not empty"
+    return Notice(f"not read: {names}{more} in {files[0].parent} ({known})", "files-not-read")
+
+
+def set_aside(file: SetAside) -> Notice:
+    """Which file could not be read to its end."""
+    where = "" if file.line is None else f" from {file.line:,} on"
+    return Notice(f"set aside: {file.file}{where}: {file.reason} [{file.code}]", "file-set-aside")
+
+
+@contextmanager
+def landing(request: RunRequest) -> Iterator[list[Landing]]:
+    """Live sources, kept in folders that the stream reads, while the block runs."""
+    with ExitStack() as stack:
+        landings = [landing_of(spec, request.folder, request.out) for spec in request.sources.live]
+        for one in landings:
+            stack.enter_context(one)
+        yield landings
