@@ -8,22 +8,29 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from comity.connect.connectors.files import FilesSource
-from comity.connect.connectors.memory import CRASH, END, GARBAGE, PAUSE, MemorySource
+from comity.connect.connectors.memory import CRASH, END, GARBAGE, PAUSE, Filters, MemorySource
+from comity.connect.connectors.memory_language import memory_language
 from comity.connect.connectors.standard import StandardInput
 from comity.connect.connectors.webhook import WebhookSource
-from comity.connect.port import Source
-from comity.errors import Retryable
+from comity.connect.port import FOR_EVERYTHING, Ask, Capability, Position, Source
+from comity.errors import Permanent, Retryable
 from comity.event import Event, decode
 from comity.event.formats.csv import encode_row, read_header
 from comity.limits import limited
+from comity.testing.asks import inquiries
+from comity.testing.filter_conformance import STEPS
 from comity.testing.source_conformance import SourceConformance, identities, line
 
 
@@ -197,6 +204,44 @@ class TestMemoryLikeABroker(TestLiveMemory):
         return MemorySource(lines, live=True, can_replay=False)
 
 
+class TestMemoryThatTakesTerms(TestMemory):
+    """It has `and` and a few tests: filters are weakened and cut to size."""
+
+    filters: Filters = "terms"
+    language = memory_language("terms")
+
+    def make(self, lines: Sequence[bytes], folder: Path) -> Source:
+        return MemorySource(lines, filters=self.filters)
+
+
+class TestMemoryThatTakesTags(TestMemoryThatTakesTerms):
+    """It has `or`, no order and little room."""
+
+    filters: Filters = "tags"
+    language = memory_language("tags")
+
+
+class TestMemoryThatTakesRows(TestMemoryThatTakesTerms):
+    """It has most of what SQL has, and its logic."""
+
+    filters: Filters = "rows"
+    language = memory_language("rows")
+
+
+class TestLiveMemoryThatFilters(TestLiveMemory):
+    language = memory_language("rows")
+
+    def make(self, lines: Sequence[bytes], folder: Path) -> Source:
+        return MemorySource(lines, live=True, filters="rows")
+
+
+class TestBrokerThatFilters(TestLiveMemory):
+    language = memory_language("terms")
+
+    def make(self, lines: Sequence[bytes], folder: Path) -> Source:
+        return MemorySource(lines, live=True, can_replay=False, filters="terms")
+
+
 class TestMemoryWithPauses(TestMemory):
     def make(self, lines: Sequence[bytes], folder: Path) -> Source:
         items = [item for one in lines for item in (PAUSE, one)]
@@ -251,6 +296,104 @@ class _Broken(SourceConformance):
     def make(self, lines: Sequence[bytes], folder: Path) -> Source:
         changed = {"loses": [*lines[:2], *lines[3:]], "repeats": [lines[0], *lines], "unordered": [*lines[::-1]]}
         return MemorySource(changed[self.fault])
+
+
+def test_a_source_that_filters_must_be_able_to_change(tmp_path: Path) -> None:
+    class Unchangeable:
+        capability = Capability("memory-rows")
+
+    with pytest.raises(AssertionError, match="has `change`"):
+        TestMemory().filtering(Unchangeable())  # type: ignore[arg-type]
+
+
+class _Lying(TestMemoryThatTakesRows):
+    """A canary: sources that say they filter, and do it wrongly."""
+
+    def __init__(self, lie: type[MemorySource]) -> None:
+        self.lie = lie
+
+    def make(self, lines: Sequence[bytes], folder: Path) -> Source:
+        return self.lie(lines, filters="rows")
+
+
+class GivesEverything(MemorySource):
+    def open(self, position: Position = None, ask: Ask = FOR_EVERYTHING) -> None:
+        super().open(position)
+
+
+class GivesLess(MemorySource):
+    """It takes `>=` for `>`."""
+
+    def open(self, position: Position = None, ask: Ask = FOR_EVERYTHING) -> None:
+        types = tuple(replace(one, native=one.native and one.native.replace(">=", ">")) for one in ask.types or ())
+        super().open(position, Ask(types))
+
+
+class IgnoresChanges(MemorySource):
+    def open(self, position: Position = None, ask: Ask = FOR_EVERYTHING) -> None:
+        super().change(ask)
+        self._at = position or 0
+
+    def change(self, ask: Ask) -> None:
+        pass
+
+
+class LosesAtChanges(MemorySource):
+    """What waits is thrown away, as by a broker whose subscription is made anew."""
+
+    def open(self, position: Position = None, ask: Ask = FOR_EVERYTHING) -> None:
+        super().change(ask)
+        self._at = position or 0
+
+    def change(self, ask: Ask) -> None:
+        super().change(ask)
+        self._at = min(self._at + 1, len(self.items) - 1)
+
+
+class RepeatsAtChanges(LosesAtChanges):
+    def change(self, ask: Ask) -> None:
+        MemorySource.change(self, ask)
+        self._at = max(self._at - 1, 0)
+
+
+class LosesAttributes(MemorySource):
+    def change(self, ask: Ask) -> None:
+        super().change(Ask(tuple(replace(one, attributes=(one.attributes or ())[1:]) for one in ask.types or ())))
+
+
+class TakesNonsense(MemorySource):
+    def change(self, ask: Ask) -> None:
+        with suppress(Permanent):
+            super().change(ask)
+
+
+_FILTERED = SourceConformance.test_what_is_given_and_left_to_filter_is_what_profiles_want
+_CHANGED = SourceConformance.test_change_neither_loses_nor_repeats
+_READ = SourceConformance.test_attributes_that_are_read_are_given
+
+
+@pytest.mark.parametrize(
+    ("lie", "test"),
+    [
+        (GivesEverything, _FILTERED),
+        (GivesLess, _FILTERED),
+        (IgnoresChanges, _CHANGED),
+        (LosesAtChanges, _CHANGED),
+        (RepeatsAtChanges, _CHANGED),
+        (LosesAttributes, _READ),
+    ],
+)
+def test_the_suite_finds_a_source_that_lies_about_its_filters(lie: type[MemorySource], test: Any) -> None:
+    strategy = st.tuples(inquiries(asks=3), STEPS) if test is _CHANGED else inquiries()
+    inner = test.hypothesis.inner_test  # found is enough: nobody reads a smaller example
+    found = settings(phases=[Phase.generate], report_multiple_bugs=False)(given(strategy)(inner))
+    with pytest.raises(AssertionError):
+        found(_Lying(lie))
+
+
+def test_the_suite_finds_a_source_that_takes_nonsense(tmp_path: Path) -> None:
+    with pytest.raises(pytest.fail.Exception):
+        _Lying(TakesNonsense).test_a_filter_that_is_none_is_refused(tmp_path)
 
 
 def test_identities_without_order() -> None:

@@ -13,7 +13,7 @@ from comity.expression.evaluate import holds
 from comity.expression.render import render
 from comity.expression.tree import FALSE, TRUE, Expression
 from comity.language import Capability, Language
-from comity.language.ask import Ask, Want, asked_of_source
+from comity.language.ask import JointAsk, Want, asked_of_source
 from comity.language.language import NONE
 from comity.language.parquet import PARQUET
 from comity.testing.expressions import SAMPLE, events, filters
@@ -21,7 +21,7 @@ from comity.testing.filters import BASE, typed_filters, typed_scope
 from tests.language.languages import capabilities, check
 
 
-def ask(*texts: str, language: Language = PARQUET) -> Ask:
+def ask(*texts: str, language: Language = PARQUET) -> JointAsk:
     wants = [Want(f"p{number}", bind_text(text, typed_scope())) for number, text in enumerate(texts)]
     return asked_of_source(wants, language, type=BASE)
 

@@ -10,6 +10,10 @@ repeated when the process dies at any point, if the source can replay:
 
 After a crash before 2 the hidden file is removed, and the source goes on from the old position. After a crash behind 2
 the file gets its name if it has none yet, and the source goes on from the new one.
+
+The ask of a source that filters is noted with the position, and the source is always opened again with the ask that was
+in force there. Another ask comes by `change` only, behind what was landed, and is noted when the source has it: so a
+source whose subscriptions outlive us never meets a position under an ask that it does not belong to.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from typing import Any
 import msgspec
 
 from comity.connect.durable import make_folder, sync, sync_all, write_new, write_whole
-from comity.connect.port import Batch, Position, Record, Source
+from comity.connect.port import FOR_EVERYTHING, Ask, Batch, FilteringSource, Position, Record, Source
 from comity.connect.sealed import Purpose, read_note, sealed_note
 from comity.errors import Misuse, Permanent, Place, Retryable
 from comity.event.formats.jsonlines import Rejected, decode
@@ -64,7 +68,8 @@ class Landing:
     Use `start` and `stop` to do it in a thread, or `open`, `step` and `close` to do it by hand. Files are called
     `NAME-000000000001.jsonl` and so on. One comes `roll_s` seconds after the one before, or as soon as there are
     `max_landed_rows` records or `max_landed_bytes`; what comes after a longer silence does not wait. With `max_files`
-    it takes nothing while that many of them stand in the folder: remove those that were read, with `release`.
+    it takes nothing while that many of them stand in the folder: remove those that were read, with `release`. A source
+    that filters is asked for what `ask` says, until `change` says something else.
 
     >>> from tempfile import TemporaryDirectory
     >>> from comity.connect.connectors.memory import MemorySource
@@ -82,6 +87,7 @@ class Landing:
         source: Source,
         folder: Path,
         *,
+        ask: Ask = FOR_EVERYTHING,
         name: str = "landed",
         rejected: Path | None = None,
         roll_s: float = 0.1,
@@ -101,10 +107,18 @@ class Landing:
         self._lock_file: int | None = None
         self._number = 0
         self._position: Position = None
+        self._wanted = ask
+        self._asked: Ask | None = None  # what the source was told last, and the note says
         self._landed_at_s = clock()
         self._pending = _Pending()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
+        self._stirred = threading.Event()  # ends the wait for a source
+
+    @property
+    def asked(self) -> Ask:
+        """What the source is asked for now."""
+        return self._asked or FOR_EVERYTHING
 
     def open(self) -> None:
         """Finish what a crash left, and open the source where it is to go on."""
@@ -112,13 +126,19 @@ class Landing:
         self._lock_file = _lock(self.folder / f".{self._name}.lock")
         try:
             self._recover()
-            self.source.open(self._position)
+            self._open_source()
         except BaseException:
             self._unlock()
             raise
 
+    def change(self, ask: Ask) -> None:
+        """Ask the source for something else, with the next step; from any thread. Without filters it does nothing."""
+        self._wanted = ask
+        self._stirred.set()
+
     def step(self) -> Step:
         """Take one batch from the source, and land what is due."""
+        self._change_ask()
         if self._is_full():
             return Step(wake_at_s=self._clock() + _WAIT_S)
         batch = self.source.next_batch(_BATCH_RECORDS)
@@ -164,6 +184,7 @@ class Landing:
         self.open()
         self.fault, self.is_ended = None, False
         self._stopping.clear()
+        self._stirred.clear()
         context = contextvars.copy_context()  # so that the thread has the same limits
         name = f"landing:{self._name}"
         self._thread = threading.Thread(target=context.run, args=(self._run,), name=name, daemon=True)
@@ -172,6 +193,7 @@ class Landing:
     def stop(self, timeout_s: float = 30.0) -> None:
         """Land what was taken, and end the thread; a second time does nothing."""
         self._stopping.set()
+        self._stirred.set()
         if self._thread is None:
             return
         self._thread.join(timeout_s)
@@ -218,7 +240,8 @@ class Landing:
                 self.is_ended = True
                 return
             if step.wake_at_s is not None:
-                self._stopping.wait(max(0.0, step.wake_at_s - self._clock()))
+                self._stirred.wait(max(0.0, step.wake_at_s - self._clock()))
+                self._stirred.clear()
 
     def _again(self, failures: int) -> Step:
         """Open the source anew, behind what was landed, after a while."""
@@ -227,8 +250,29 @@ class Landing:
         if self._stopping.wait(delay_s):
             return Step()
         self.source.close()
-        self.source.open(self._position)
+        self._open_source()
         return self.step()
+
+    def _open_source(self) -> None:
+        """Open the source where it is to go on, under the ask that was in force there."""
+        source = _filtering(self.source)
+        if source is None:
+            self.source.open(self._position)
+            return
+        if self._asked is None:  # the first time; noted before the source hears of it
+            self._note(self._position, self._wanted)
+        source.open(self._position, self.asked)
+
+    def _change_ask(self) -> None:
+        source, wanted = _filtering(self.source), self._wanted
+        if source is None or wanted == self._asked:
+            return
+        passed = self._pending.position
+        self.flush()
+        source.change(wanted)
+        self._note(self._position if passed is None else passed, wanted)
+        if passed is not None:  # records that the source left out lie before it
+            self.source.acknowledge(passed)
 
     def _is_full(self) -> bool:
         if self._max_files is None:
@@ -247,7 +291,7 @@ class Landing:
     def _land(self, pending: _Pending) -> tuple[Path, ...]:
         self._number += 1
         hidden = self._write(pending)
-        self._commit(pending.position)
+        self._note(pending.position, self._asked)
         return tuple(self._show(one) for one in hidden)
 
     def _write(self, pending: _Pending) -> list[Path]:
@@ -260,9 +304,9 @@ class Landing:
         sync_all({path.parent for path in written})  # their names must be there before the position says so
         return written
 
-    def _commit(self, position: Position) -> None:
-        write_whole(self._position_file(), sealed_note(_Position(self._number, position)))
-        self._position = position
+    def _note(self, position: Position, asked: Ask | None) -> None:
+        write_whole(self._position_file(), sealed_note(_Position(self._number, position, asked)))
+        self._position, self._asked = position, asked
 
     def _show(self, hidden: Path) -> Path:
         shown = hidden.with_name(hidden.name.removeprefix("."))
@@ -271,7 +315,7 @@ class Landing:
         return shown
 
     def _recover(self) -> None:
-        self._number, self._position = self._read_position()
+        self._read_position()
         for folder in (self.rejected, self.folder):
             for hidden in folder.glob(self._hidden_name(folder, "[0-9]" * 12)):
                 if hidden.name == self._hidden_name(folder, f"{self._number:012d}"):
@@ -287,9 +331,12 @@ class Landing:
     def _position_file(self) -> Path:
         return self.folder / f".{self._name}.position.json"
 
-    def _read_position(self) -> tuple[int, Position]:
+    def _read_position(self) -> None:
         found = read_note(self._position_file(), _Position, POSITION)
-        return (0, None) if found is None else (found.number, found.position)
+        self._number, self._position, self._asked = 0, None, None
+        if found is not None:
+            self._number, self._position = found.number, found.position
+            self._asked = found.asked or FOR_EVERYTHING  # a position from before sources were asked
 
     def _unlock(self) -> None:
         if self._lock_file is not None:
@@ -297,11 +344,12 @@ class Landing:
             self._lock_file = None
 
 
-class _Position(msgspec.Struct):
-    """The number of the last file, and the position behind it."""
+class _Position(msgspec.Struct, omit_defaults=True):
+    """The number of the last file, the position behind it, and what a source that filters is asked for from there."""
 
     number: int
     position: Any
+    asked: Ask | None = None
 
 
 class _Pending:
@@ -318,8 +366,6 @@ class _Pending:
         return len(self.lines) + len(self.rejected)
 
     def add(self, batch: Batch) -> None:
-        if not batch.records:
-            return
         for record in batch.records:
             line, is_rejected = _landed(record)
             (self.rejected if is_rejected else self.lines).append(line)
@@ -334,6 +380,16 @@ class _Pending:
         if self.count >= bounds.max_landed_rows or self._bytes >= bounds.max_landed_bytes:
             return float("-inf")
         return next_file_at_s
+
+
+def _filtering(source: Source) -> FilteringSource | None:
+    """The source, if it says that it filters."""
+    if source.capability.filters == "none":
+        return None
+    if isinstance(source, FilteringSource):
+        return source
+    message = f"a source says that it filters ({source.capability.filters}), and has no `change`"
+    raise Permanent(message, code="broken-connector", hint=f"it is {type(source).__qualname__}")
 
 
 def _landed(record: Record) -> tuple[bytes, bool]:

@@ -11,8 +11,10 @@ from comity.errors import Permanent, Place, Retryable
 from comity.event.formats.jsonlines import Rejected, TypeLookup
 from comity.event.taxonomy import Taxonomy
 
-if TYPE_CHECKING:  # pydantic takes a while to import, and whoever has a model has imported it
+if TYPE_CHECKING:  # they take a while to import, and whoever has a model or a language has imported it
     from pydantic import BaseModel
+
+    from comity.language.language import Language
 
 Position = Any
 """Where to go on after a restart: a JSON value that only its source understands. None is the beginning."""
@@ -27,7 +29,7 @@ class Capability:
     """
 
     filters: str = "none"
-    """The language of filters that it understands, by its name in `comity.language`; `none` gives everything."""
+    """Source: the name of the language of filters that it understands; one with `none` gives everything."""
     can_replay: bool = False
     """Source: it can be opened at any position that it ever gave, and goes on with the very next record."""
     ordered: bool = False
@@ -63,12 +65,51 @@ class Record:
 class Batch:
     """Some records, and the position after them. One without records says when it is worth asking again.
 
-    `wake_at_s` is in seconds of `time.monotonic`; without it one may ask again at once.
+    `wake_at_s` is in seconds of `time.monotonic`; without it one may ask again at once. Records that a source left out,
+    because nobody asked for them, lie before the position like those that it gave.
     """
 
     records: tuple[Record, ...]
     position: Position
     wake_at_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TypeAsk:
+    """Which events of a type a source is to give, and what of each."""
+
+    type: str
+    """The qualified name, as in the `type` of CloudEvents."""
+    native: str | None = None
+    """The condition, in the source's language; None is every event of the type."""
+    attributes: tuple[str, ...] | None = None
+    """The attributes that somebody reads, without those inside of them; None is all. Others may be left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a source is to give. Two that are equal are the same to every source.
+
+    What is left to be filtered here is not part of it: the plan has it, and changes of it are no business of a source.
+
+    >>> Ask((TypeAsk("house.Fire", "heat > 86.0"),)).of("house.Fire").native
+    'heat > 86.0'
+    >>> Ask((TypeAsk("house.Fire"),)).of("house.Leak") is None, FOR_EVERYTHING.of("house.Leak")
+    (True, TypeAsk(type='house.Leak', native=None, attributes=None))
+    """
+
+    types: tuple[TypeAsk, ...] | None = None
+    """The types of which somebody wants events; None is everything, whatever its type."""
+
+    def of(self, type: str) -> TypeAsk | None:
+        """What is asked for of the events of a type; None is nothing."""
+        if self.types is None:
+            return TypeAsk(type)
+        return next((one for one in self.types if one.type == type), None)
+
+
+FOR_EVERYTHING = Ask()
+"""What sources without a language of filters are asked for."""
 
 
 @runtime_checkable
@@ -97,6 +138,27 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Let go of everything; a second time does nothing."""
+        ...
+
+
+@runtime_checkable
+class FilteringSource(Source, Protocol):
+    """A source that is opened with an ask: one whose capability names a language of filters.
+
+    Of a type that it is asked for it gives the events for which the native condition holds, and no others. Records that
+    it cannot read, and events of types that it was not asked for, it may give or leave out.
+    """
+
+    def open(self, position: Position = None, ask: Ask = FOR_EVERYTHING) -> None:
+        """Begin after `position`, with the ask that was in force there. Raises as that of any source."""
+        ...
+
+    def change(self, ask: Ask) -> None:
+        """Give, from here on, what another ask is for. Whatever was given was acknowledged before.
+
+        What both asks want is neither lost nor given twice. What only the new one wants comes from here on, and of what
+        only the old one wants some may still come. Raises `Retryable` or `Permanent`; the old ask is then in force.
+        """
         ...
 
 
@@ -195,4 +257,6 @@ class Connector:
     main_option: str | None = None
     """The option that may stand alone: `{files: events}` is `{files: {path: events}}`."""
     source: Callable[[Any, Setting], Source] | None = None
+    language: Callable[[Any], Language] | None = None
+    """The language of filters that the source understands with these options, where it is one of its own."""
     sink: Callable[[Any, Setting], Sink] | None = None

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
+    from comity.language.language import Language
+
 Side = Literal["source", "sink"]
 
 GROUP = "comity.connectors"
@@ -113,6 +115,16 @@ def open_source(
     if found.source is None:
         raise Misuse(f"`{spec.kind}` is no source", code="unknown-connector")
     return found.source(options, Setting(spec.name, spec.domain, base, types, require_time))
+
+
+def source_language(spec: SourceSpec) -> Language:
+    """The language of filters that the source of a spec understands: one of its own, or a known one by its name."""
+    from comity.language.languages import language  # it takes a while to import, and most commands ask nobody
+
+    found = connector(spec.kind, "source")
+    if found.language is not None:
+        return found.language(read_options(spec.kind, spec.options, "source"))
+    return language(found.capability.filters)
 
 
 def open_sink(spec: SinkSpec, base: Path) -> Sink:

@@ -38,8 +38,8 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """What a source is asked for: true is everything, false nothing."""
+class JointAsk:
+    """What a source is asked for of one type, for all profiles: true is everything, false nothing."""
 
     native: Expression
     text: str
@@ -55,7 +55,7 @@ class Ask:
         return self.native == FALSE
 
 
-def asked_of_source(wants: Sequence[Want], language: Language, *, type: EventType | None = None) -> Ask:
+def asked_of_source(wants: Sequence[Want], language: Language, *, type: EventType | None = None) -> JointAsk:
     """The least that a source must send so that no profile misses anything, as far as its language can say it.
 
     >>> from comity.expression.parse import parse
@@ -65,8 +65,7 @@ def asked_of_source(wants: Sequence[Want], language: Language, *, type: EventTyp
     "room = 'attic' OR (room = 'roof' AND note IS NOT NULL)"
     """
     if language.capability.is_nothing:
-        parts = tuple(Part(want, want.condition, ()) for want in wants)
-        return _ask(TRUE, language, parts, (Reason("source-has-no-filter", ""),))
+        return asked_for_everything(wants, Reason("source-has-no-filter", ""))
     splits = [language.split(want.condition, type=type) for want in wants]
     unbounded = tuple(
         Reason("profile-without-bound", want.profile)
@@ -78,9 +77,14 @@ def asked_of_source(wants: Sequence[Want], language: Language, *, type: EventTyp
     return _ask(together.native, language, parts, (*unbounded, *together.reasons))
 
 
-def _ask(native: Expression, language: Language, parts: tuple[Part, ...], reasons: tuple[Reason, ...]) -> Ask:
+def asked_for_everything(wants: Iterable[Want], why: Reason) -> JointAsk:
+    """Everything is asked for, and every profile is checked here."""
+    return JointAsk(TRUE, "everything", tuple(Part(want, want.condition, ()) for want in wants), (why,))
+
+
+def _ask(native: Expression, language: Language, parts: tuple[Part, ...], reasons: tuple[Reason, ...]) -> JointAsk:
     text = "everything" if native == TRUE else "nothing" if native == FALSE else language.render(native)
-    return Ask(native, text, parts, reasons)
+    return JointAsk(native, text, parts, reasons)
 
 
 def _part(want: Want, found: Split, native: Expression) -> Part:

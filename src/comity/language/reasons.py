@@ -25,6 +25,7 @@ MEANINGS: Mapping[str, str] = {
     "missing-value-semantics": "In the language the complement of a test is not true for a missing value.",
     "over-mapping": "A mapping computes the value in a way that the language does not have.",
     "profile-without-bound": "Nothing of the profile can be asked, so everything is asked for.",
+    "silence-needs-every-event": "A silence begins and ends with events of any type, so all of them are asked for.",
     "no-patterns": "The language has no patterns: the source sends events, and they are joined here.",
     "pattern-not-supported": "The language does not have something that the pattern needs.",
     "operands-elsewhere": "Other sources serve operands of the pattern, too.",

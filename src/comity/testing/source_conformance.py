@@ -4,7 +4,8 @@
         def make(self, lines: Sequence[bytes], folder: Path) -> Source:
             return MySource(...)  # one that gives these records
 
-What a source need not do depends on its capability; such tests are skipped.
+What a source need not do depends on its capability; such tests are skipped. Those of sources that filter are in
+`filter_conformance`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,7 @@ import pytest
 from comity.connect.port import Batch, Position, Record, Source
 from comity.event import Event, Rejected, decode, encode
 from comity.limits import limited
-
-PATIENCE_S = 20.0
-"""Seconds that a live source has for what it was given."""
+from comity.testing.filter_conformance import PATIENCE_S, FilterConformance
 
 
 def line(id: object, **data: object) -> bytes:
@@ -34,22 +33,11 @@ def line(id: object, **data: object) -> bytes:
     return encode(Event(str(id), "/conformance", "Tick", data=data))
 
 
-class SourceConformance:
+class SourceConformance(FilterConformance):
     """Tests of one connector; `make` must be given, the others where they differ."""
 
     garbage: bytes = b"\xff no event"
     """A record that this source can carry and that is no event."""
-
-    def make(self, lines: Sequence[bytes], folder: Path) -> Source:
-        """A source, not yet open, that gives these records and, when it is bounded, ends."""
-        raise NotImplementedError
-
-    def feed(self, source: Source, lines: Sequence[bytes]) -> None:
-        """Hand over to a source that was just opened what `make` could not give it."""
-
-    def again(self, source: Source, folder: Path) -> Source:
-        """The source as a new process would make it; this one was not closed."""
-        return source
 
     def more(self, source: Source, folder: Path, lines: Sequence[bytes]) -> None:
         """Let further records come to a live source that is open."""
