@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 from comity.event.event import Event
@@ -46,6 +48,10 @@ class Detector:
     led: frozenset[int] = frozenset()
     """The numbers of patterns whose reports follow from those of others."""
     _machines: list[Machine] = field(init=False)
+    _calls: list[tuple[int, int, TraceKey]] = field(default_factory=list, init=False)
+    """When to look at which trace again, a heap: of many traces, few have something to do when time moves on."""
+    _tickets: count[int] = field(default_factory=count, init=False)
+    """Tells calls of one time apart, since keys need not have an order."""
 
     def __post_init__(self) -> None:
         self._machines = [Machine(pattern) for pattern in self.patterns]
@@ -79,7 +85,9 @@ class Detector:
 
     def add_to(self, key: TraceKey, operand: str, seen: Seen) -> None:
         """The same, of which the trace is known."""
-        self.trace(key).add(operand, seen)
+        trace = self.trace(key)
+        trace.add(operand, seen)
+        self._call(key, trace, seen.time)
 
     def advance(self, upto: int) -> Iterator[tuple[int, Report]]:
         """What closes up to and including a time, by the number of its pattern; such times are done then."""
@@ -88,10 +96,17 @@ class Detector:
         before, self.done = self.done, upto
         self._begin(upto, before)
         told: set[str] = set()  # reports with one identity end at one time, and so in one call
-        for key, trace in list(self.traces.items()):
+        while self._calls and self._calls[0][0] <= upto:
+            at, _, key = heappop(self._calls)
+            trace = self.traces.get(key)
+            if trace is None or trace.called_at != at:  # it has gone, or was called for an earlier time since
+                continue
+            trace.called_at = None
             yield from ((key[0], report) for report in trace.advance(upto) if _is_new(report, told))
             if trace.is_idle:
                 del self.traces[key]
+            else:
+                self.schedule(key)
 
     def finish(self, until: int | None = None) -> Iterator[tuple[int, Report]]:
         """The rest: with `until`, up to that time; without, all that closes when nothing more happens."""
@@ -107,6 +122,19 @@ class Detector:
         for (number, _), trace in self.traces.items():
             yield from ((number, report) for report in trace.finish(last) if _is_new(report, told))
         self.traces.clear()
+        self._calls.clear()
+
+    def schedule(self, key: TraceKey) -> None:
+        """Look at a trace again when it has something to do; needed after it was changed from outside."""
+        trace = self.traces[key]
+        at = trace.next_time
+        if at is not None:
+            self._call(key, trace, at)
+
+    def _call(self, key: TraceKey, trace: TraceState, at: int) -> None:
+        if trace.called_at is None or at < trace.called_at:
+            trace.called_at = at
+            heappush(self._calls, (at, next(self._tickets), key))
 
     @property
     def event_count(self) -> int:
@@ -127,6 +155,7 @@ class Detector:
                 trace = self.trace((number, self.no_key))
                 if not trace.has_begun:
                     trace.begin(self.start if done is None else max(self.start, done + 1))
+                    self.schedule((number, self.no_key))
 
     def trace(self, key: TraceKey) -> TraceState:
         """The trace with a key, a new one if there is none."""

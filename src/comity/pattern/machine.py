@@ -78,6 +78,8 @@ class TraceState:
     silent_since: dict[Silence, int] = field(default_factory=dict)
     last: int | None = None
     """The time of the last event of all, once it is known that there are no more."""
+    called_at: int | None = None
+    """When a detector of many traces looks at this one again."""
 
     def __post_init__(self) -> None:
         self.candidates = {name: Candidates() for name in self.machine.bound.filters}
@@ -124,6 +126,18 @@ class TraceState:
             return False
         counts = self.machine.counts
         return all(not own.seen and not (counts and own.dropped) for own in self.candidates.values())
+
+    @property
+    def next_time(self) -> int | None:
+        """When there is something to do: an event's time is complete, an absence is due, or an event is too old."""
+        times = [seen.time for _, seen in self.waiting]
+        if self.due:
+            times.append(self.due[0][0][0])
+        for name, own in self.candidates.items():
+            horizon = self.machine.horizons[name]
+            if own.points and horizon is not None:
+                times.append(own.points[0][0] + horizon + 1)
+        return min(times, default=None)
 
     @property
     def event_count(self) -> int:
