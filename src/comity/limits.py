@@ -81,6 +81,8 @@ class Limits:
     """Bytes of `.delivered.db` up to which all of it is checked when a stream starts; `comity doctor` checks any."""
     max_future_s: int = 86_400
     """Seconds that an event's time may be ahead of the clock; beyond, it is rejected."""
+    live_memory_s: int = 604_800
+    """Seconds that an event may be old that is pushed into a live engine, which remembers so long, in memory."""
     late_after_s: int = 3_600
     """Seconds behind the newest event of earlier batches from which on an event of a stream is counted as late."""
     max_request_bytes: int = 8_388_608

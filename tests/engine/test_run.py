@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from comity.engine import Notification, run
-from comity.event import Event, Rejected, jsonlines, read_events
+from comity.event import Event, Rejected, read_events
+from comity.event.formats import jsonlines
 from comity.federation import load
 from comity.plan import compile_plan
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from comity.engine import run
-from comity.engine.patterns import Notification
+from comity.engine.outcome import Notification
 from comity.event import read_events
 from comity.event.formats.jsonlines import Rejected
 from comity.federation import load

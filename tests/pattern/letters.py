@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from comity.engine.detect import Detection, decoder
+from comity.engine.detect import Detection
+from comity.engine.pattern_stream import decoder
 from comity.event.event import Event
 from comity.pattern.bank import Bank
 from comity.pattern.bound import BoundPattern

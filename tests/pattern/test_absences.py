@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.pattern.letters import profile
 
-from comity.engine.detect import Detection, decoder
+from comity.engine.detect import Detection
+from comity.engine.pattern_stream import decoder
 from comity.event.event import Event
 from comity.pattern.bank import Bank, BankState
 from comity.pattern.bound import BoundPattern

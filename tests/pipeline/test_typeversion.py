@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from comity.document import parse_document
 from comity.engine import run
-from comity.engine.patterns import Notification
+from comity.engine.outcome import Notification
 from comity.errors import Faults
 from comity.event import Taxonomy, read_events
 from comity.event.formats.jsonlines import Rejected, decode

@@ -85,10 +85,23 @@ def read_sealed(path: Path, purpose: Purpose) -> bytes:
         raise purpose.broken(path, "the file is missing") from None
     if not found.startswith(_MARK):
         return found
-    head = len(_MARK) + _DIGEST_CHARS
-    if found[len(_MARK) : head].decode(errors="replace") != _digest(found[head + 1 :]):
+    content = unsealed(found)
+    if content is None:
         raise purpose.broken(path, "its checksum is wrong")
-    return found[head + 1 :]
+    return content
+
+
+def unsealed(found: bytes) -> bytes | None:
+    """What `sealed` was given; None when the checksum is wrong, or there is none.
+
+    >>> unsealed(sealed(b"state")), unsealed(sealed(b"state")[:-1])
+    (b'state', None)
+    """
+    head = len(_MARK) + _DIGEST_CHARS
+    is_whole = found.startswith(_MARK) and found[len(_MARK) : head].decode(errors="replace") == _digest(
+        found[head + 1 :]
+    )
+    return found[head + 1 :] if is_whole else None
 
 
 def _digest(content: bytes) -> str:

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from comity.engine.detect import Detection, detect_complete
+from comity.engine.detect import Detection
 from comity.event.event import Event
 from comity.event.formats.jsonlines import Rejected, decode
 from comity.event.taxonomy import Taxonomy
 from comity.limits import limits
 from comity.match.line_candidates import LineCandidates
-from comity.pattern.bank import Bank
-from comity.pattern.extract import Extraction, one_by_one
 from comity.pattern.rows import Found
 
 SCANNED_BYTES = 16_000_000
@@ -41,16 +39,14 @@ class ScannedDetection:
         """The reports over all events in the files."""
         from comity.event.scan.scanner import LineScanner  # its kernels take a second to load
 
-        bank = Bank(self.detection.patterns, self.detection.decoders())
+        stream = self.detection.stream()
         concrete = [one for one in self.taxonomy.types if not one.abstract]
-        singly = Extraction(bank, one_by_one(bank))
-        candidates = LineCandidates(bank, concrete, LineScanner(concrete, require_time=True), singly)
+        scanner = LineScanner(concrete, require_time=True)
+        candidates = LineCandidates(stream.bank, concrete, scanner, stream.extraction)
         for file in files:
             self._take(file, candidates)
         self.detection.events += candidates.events
-        yield from detect_complete(
-            singly, pa.concat_tables(self._tables), start=self.detection.start, until=self.detection.until
-        )
+        yield from stream.finish_with(pa.concat_tables(self._tables), self.detection.until)
 
     def _take(self, file: Path, candidates: LineCandidates) -> None:
         for first, lines in _blocks(file):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from comity.connect.claim import locked_folder
 from comity.connect.folder import REJECTED, Results, landed_source
 from comity.connect.notification import notification_line
 from comity.connect.staged import staged_results
-from comity.engine.run import Notification, run
+from comity.engine.live import STORED, LiveEngine
+from comity.engine.outcome import Notification
+from comity.engine.run import run
 from comity.event.event import Event
 from comity.event.formats.jsonlines import Rejected, encode
 from comity.event.reasons import Reasons
@@ -24,15 +26,11 @@ def run_into_folder(
     """Deliver the events into a folder for each subscriber, and what is refused into `rejected`."""
     delivered: Counter[str] = Counter()
     reasons = Reasons()
-    matched: set[tuple[str, str]] = set()
-    composite = {planned.bound.name for planned in plan.patterns}
-    counted = _Counted(events)
+    engine = LiveEngine(plan, STORED)
     with locked_folder(out), staged_results(out, [*plan.subscribers, REJECTED], results) as staged:
-        for outcome in run(plan, counted, on_candidate=lambda event: matched.add(event.identity)):
+        for outcome in run(plan, events, engine=engine):
             if isinstance(outcome, Notification):
                 delivered[outcome.profile] += 1
-                if outcome.profile not in composite:
-                    matched.add(outcome.event.identity)
                 staged.put(outcome.subscriber, notification_line(encode(outcome.event), outcome.profile))
             else:
                 origin = landed_source(outcome.source_file)
@@ -41,22 +39,10 @@ def run_into_folder(
                 staged.put(REJECTED, json.dumps(refused, ensure_ascii=False).encode())
     told = {name: delivered[name] for name in plan.profiles}
     return Summary(
-        counted.count,
+        engine.counts.records,
         reasons.total,
         told,
-        matched=len(matched),
+        matched=engine.counts.matched,
         rejected_by_code=dict(reasons.counts),
         rejected_examples=reasons.examples,
     )
-
-
-class _Counted:
-    """Counts what passes."""
-
-    def __init__(self, events: Iterable[Event | Rejected]) -> None:
-        self.events, self.count = events, 0
-
-    def __iter__(self) -> Iterator[Event | Rejected]:
-        for event in self.events:
-            self.count += 1
-            yield event

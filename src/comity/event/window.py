@@ -38,17 +38,17 @@ class Window:
 
         In whole hours, so that runs have it in common.
         """
-        return cls._of(now, limits().max_age_days)
+        return cls.within(now, _days(limits().max_age_days))
 
     @classmethod
     def of_history(cls, now: datetime) -> Window:
         """What a run over stored events takes: the limits `max_history_days` and `max_future_s`."""
-        return cls._of(now, limits().max_history_days)
+        return cls.within(now, _days(limits().max_history_days))
 
     @classmethod
-    def _of(cls, now: datetime, days: int) -> Window:
+    def within(cls, now: datetime, age: timedelta) -> Window:
+        """What is not older than an age, and not too far in the future."""
         now = now.replace(minute=0, second=0, microsecond=0)
-        age = timedelta(days=min(days, _DAYS_OF_ALL_YEARS))
         ahead = timedelta(seconds=limits().max_future_s) + _HOUR
         first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
         return cls(now - age if now - first > age else first, now + ahead if last - now > ahead else last)
@@ -72,3 +72,7 @@ class Window:
     def check_all(self, events: Iterable[Event | Rejected]) -> Iterator[Event | Rejected]:
         """Each event, or its rejection."""
         return map(self.check, events)
+
+
+def _days(count: int) -> timedelta:
+    return timedelta(days=min(count, _DAYS_OF_ALL_YEARS))

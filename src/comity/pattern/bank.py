@@ -115,28 +115,36 @@ class Bank:
             tree.add(candidates, self.sharing, frozenset() if self.flat is None else self.flat.taken)
             reports.append(tree.detect(done=done, upto=upto, start=start, last=last))
             traces = tree.save()
-        return self._told_to_all(pa.concat_tables(reports)), BankState(self.bodies, rows, traces)
+        return self.told_to_all(pa.concat_tables(reports)), BankState(self.bodies, rows, traces)
 
-    def _tree(self, state: BankState) -> TreeBank:
+    def tree(self) -> TreeBank:
+        """The general detector for all of the patterns, to begin with."""
         decode = self.decode or [_undecodable] * len(self.patterns)
         led = frozenset(number for number, leader in enumerate(self.leaders) if leader != number)
-        tree = TreeBank(self.patterns, decode, led)
+        return TreeBank(self.patterns, decode, led)
+
+    def renumbered(self, bodies: Sequence[str]) -> dict[int, int]:
+        """The numbers here of patterns with these bodies, by their numbers there; those that are not here are out."""
+        now = {body: number for number, body in reversed(list(enumerate(self.bodies)))}
+        return {at: now[body] for at, body in enumerate(bodies) if body in now}
+
+    def _tree(self, state: BankState) -> TreeBank:
+        tree = self.tree()
         if state.traces:
-            now = {body: number for number, body in reversed(list(enumerate(self.bodies)))}
-            tree.restore(state.traces, {at: now[body] for at, body in enumerate(state.bodies) if body in now})
+            tree.restore(state.traces, self.renumbered(state.bodies))
         return tree
 
     def _renumbered(self, state: BankState) -> BankState:
         """The state with the numbers that patterns have here; what is kept of others is left out."""
         if state.bodies == self.bodies or not state.rows.num_rows:
             return state
-        now = {body: number for number, body in reversed(list(enumerate(self.bodies)))}
-        places = np.array([now.get(body, -1) for body in state.bodies], np.int32)
+        now = self.renumbered(state.bodies)
+        places = np.array([now.get(number, -1) for number in range(len(state.bodies))], np.int32)
         numbers = places[state.rows.column("pattern").to_numpy()]
         rows = state.rows.set_column(0, STATE.field(0), pa.array(numbers))
         return BankState(state.bodies, rows.filter(pa.array(numbers >= 0)), state.traces)
 
-    def _told_to_all(self, reports: pa.Table) -> pa.Table:
+    def told_to_all(self, reports: pa.Table) -> pa.Table:
         """The reports of a pattern for all the profiles that have it."""
         followers: dict[int, list[int]] = {}
         for number, leader in enumerate(self.leaders):

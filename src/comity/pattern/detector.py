@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
@@ -148,13 +148,16 @@ class Detector:
         """
         if self.start is None and self.earliest is not None and self.earliest <= upto:
             self.start = self.earliest
-        if self.start is None or self.start > upto:
-            return
+        if self.start is not None and self.start <= upto:
+            self.begin_at(self.start if done is None else max(self.start, done + 1))
+
+    def begin_at(self, start: int, beside: Container[int] = ()) -> None:
+        """Start such traces, as far as they have not begun, but for those of some patterns."""
         for number, machine in enumerate(self._machines):
-            if machine.timers.silences and number not in self.led:
+            if machine.timers.silences and number not in self.led and number not in beside:
                 trace = self.trace((number, self.no_key))
                 if not trace.has_begun:
-                    trace.begin(self.start if done is None else max(self.start, done + 1))
+                    trace.begin(start)
                     self.schedule((number, self.no_key))
 
     def trace(self, key: TraceKey) -> TraceState:

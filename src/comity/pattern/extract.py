@@ -13,7 +13,7 @@ from comity.pattern.bank import Bank
 from comity.pattern.bound import BoundPattern
 from comity.pattern.correlation import key_text
 from comity.pattern.occurrence import Seen, microseconds
-from comity.pattern.rows import CANDIDATES
+from comity.pattern.rows import CANDIDATES, CandidateRow
 
 Fulfilled = Callable[[Event], Iterable[tuple[int, int]]]
 """For an event, the numbers of patterns and operands whose filters it fulfils."""
@@ -35,7 +35,8 @@ class Extraction:
     bank: Bank
     fulfilled: Fulfilled = lambda event: ()
     keep_lines: bool = False
-    _rows: list[tuple[int, int, str, int, int, str, str, str | None]] = field(default_factory=list, init=False)
+    rows: list[CandidateRow] = field(default_factory=list, init=False)
+    """What was gathered and not taken yet."""
     earliest: int | None = field(default=None, init=False)
     latest: int | None = field(default=None, init=False)
 
@@ -68,13 +69,17 @@ class Extraction:
         if key is not None:
             seen = Seen.of(event, pattern.parameters.ties)
             line = self._line(pattern, name, event)
-            self._rows.append((number, operand, key_text(key), seen.time, seen.tie, event.source, event.id, line))
+            self.rows.append((number, operand, key_text(key), seen.time, seen.tie, event.source, event.id, line))
 
     def table(self) -> pa.Table:
         """What was gathered since the last call."""
-        columns = list(zip(*self._rows, strict=True)) or [()] * len(CANDIDATES)
-        self._rows = []
+        columns = list(zip(*self.take_rows(), strict=True)) or [()] * len(CANDIDATES)
         return pa.table([pa.array(column, one.type) for column, one in zip(columns, CANDIDATES)], schema=CANDIDATES)
+
+    def take_rows(self) -> list[CandidateRow]:
+        """The same as rows."""
+        rows, self.rows = self.rows, []
+        return rows
 
     def _line(self, pattern: BoundPattern, operand: str, event: Event) -> str | None:
         return encode(event).decode() if self.keep_lines or pattern.needs_line(operand) else None

@@ -31,6 +31,9 @@ CANDIDATES = pa.schema(
 key, microseconds, the tie-break (0 where the profile has none), the identity; and the event as JSON, if that is needed.
 """
 
+CandidateRow = tuple[int, int, str, int, int, str, str, str | None]
+"""The same as a row."""
+
 STATE = pa.schema([*(field for field in CANDIDATES if field.name != "operand"), pa.field("mask", pa.int64())])
 """What is kept of flat patterns: candidates, with the operands of each event as the bits of a mask."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from comity.pattern.detector import Detector
 from comity.pattern.machine import TraceState
 from comity.pattern.occurrence import Seen
 from comity.pattern.report import Report
-from comity.pattern.rows import CANDIDATES, REPORTS, Decode, LineEvent
+from comity.pattern.rows import CANDIDATES, REPORTS, CandidateRow, Decode, LineEvent
 from comity.pattern.search import Candidates
 from comity.pattern.sharing import Sharing
 
@@ -40,7 +40,11 @@ class TreeBank:
     def add(self, candidates: pa.Table, sharing: Sharing, taken: frozenset[int] = frozenset()) -> None:
         """More candidates, none of them late, for all that share them, but for patterns that are taken elsewhere."""
         columns = [candidates.column(name).to_pylist() for name in CANDIDATES.names]
-        for number, operand, key, time, tie, source, id, line in zip(*columns, strict=True):
+        self.add_rows(zip(*columns, strict=True), sharing, taken)
+
+    def add_rows(self, rows: Iterable[CandidateRow], sharing: Sharing, taken: frozenset[int] = frozenset()) -> None:
+        """The same, of rows."""
+        for number, operand, key, time, tie, source, id, line in rows:
             seen = Seen(LineEvent(source, id, line, self.decode[number]), time, tie)
             for user, own in sharing.users.get((number, operand), ()):
                 if user not in taken:
@@ -48,12 +52,18 @@ class TreeBank:
 
     def detect(self, *, done: int | None, upto: int | None, start: int | None, last: int | None) -> pa.Table:
         """The reports up to a time, or all of them; see `Bank.detect`."""
+        return report_table(self.reports(done=done, upto=upto, start=start, last=last), self.patterns)
+
+    def reports(
+        self, *, done: int | None, upto: int | None, start: int | None, last: int | None
+    ) -> Iterator[tuple[int, Report]]:
+        """The same, one by one, with the numbers of their patterns."""
         self.detector.done = done if self.detector.done is None else self.detector.done
         self.detector.start = start if self.detector.start is None else self.detector.start
         if upto is None:
             self.detector.latest = last
-            return _table(self.detector.finish(), self.patterns)
-        return _table(self.detector.advance(upto), self.patterns)
+            return self.detector.finish()
+        return self.detector.advance(upto)
 
     def save(self) -> bytes:
         """Everything that is kept."""
@@ -69,6 +79,16 @@ class TreeBank:
                 now = renumbered[number]
                 trace = self.detector.trace((now, key))
                 _restore_trace(trace, rest, self.decode[now])
+                self.detector.schedule((now, key))
+
+    def take_over(self, before: TreeBank, renumbered: dict[int, int]) -> None:
+        """Go on with the traces of another bank, which is not used any more; see `restore`."""
+        self.detector.start, self.detector.done = before.detector.start, before.detector.done
+        for (number, key), trace in before.detector.traces.items():
+            if number in renumbered:
+                trace.called_at = None
+                self.detector.traces[renumbered[number], key] = trace
+                self.detector.schedule((renumbered[number], key))
 
 
 def _saved_trace(trace: TraceState) -> tuple[Any, ...]:
@@ -106,7 +126,8 @@ def _seen(saved: Sequence[Any], decode: Decode) -> Seen:
     return Seen(LineEvent(source, id, line, decode), time, tie)
 
 
-def _table(reports: Iterable[tuple[int, Report]], patterns: Sequence[BoundPattern]) -> pa.Table:
+def report_table(reports: Iterable[tuple[int, Report]], patterns: Sequence[BoundPattern]) -> pa.Table:
+    """Reports as columns."""
     rows = []
     for number, report in reports:
         names = patterns[number].operand_names

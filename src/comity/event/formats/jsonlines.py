@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
+from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -95,8 +96,12 @@ def decode(
     return rejected(line, faults, line_number, source_file)
 
 
-def fitting(event: Event, types: Taxonomy | TypeLookup, *, require_time: bool = False) -> Event | Rejected:
+def fitting(
+    event: Event | AbstractMapping[str, Any], types: Taxonomy | TypeLookup, *, require_time: bool = False
+) -> Event | Rejected:
     """An event that somebody made, with typed values, or why it is none: the same reasons that `decode` has.
+
+    It may also be a record with the members of CloudEvents.
 
     One whose attributes were checked against its type before is taken at its word.
 
@@ -109,13 +114,15 @@ def fitting(event: Event, types: Taxonomy | TypeLookup, *, require_time: bool = 
     'wrong-kind'
     """
     lookup = types.find if isinstance(types, Taxonomy) else types
-    data, time = event.data, event.time
-    is_marked = type(data) is Checked and data.type is not None and data.type is lookup(event.type)
-    if is_marked and time is not None and time.tzinfo is UTC:
-        return event
+    if isinstance(event, Event):
+        data, time = event.data, event.time
+        is_marked = type(data) is Checked and data.type is not None and data.type is lookup(event.type)
+        if is_marked and time is not None and time.tzinfo is UTC:
+            return event
+    record = _members(event) if isinstance(event, Event) else dict(event)
     faults: list[Fault] = []
-    found = _event(_members(event), lookup, require_time, faults)
-    return found if found is not None else rejected(_shown(event), faults, None, None)
+    found = _event(record, lookup, require_time, faults)
+    return found if found is not None else rejected(_shown(record), faults, None, None)
 
 
 def _members(event: Event) -> dict[str, Any]:
@@ -124,12 +131,12 @@ def _members(event: Event) -> dict[str, Any]:
     return {**{name: getattr(event, name) for name in names}, "typeversion": event.version}
 
 
-def _shown(event: Event) -> bytes:
-    """The text of an event that may hold anything."""
+def _shown(record: dict[str, Any]) -> bytes:
+    """The text of a record that may hold anything."""
     try:
-        return json.dumps(_members(event), default=str, skipkeys=True, ensure_ascii=False).encode(errors="replace")
+        return json.dumps(record, default=str, skipkeys=True, ensure_ascii=False).encode(errors="replace")
     except (TypeError, ValueError, RecursionError):
-        return shorten(event.data).encode(errors="replace")
+        return shorten(record.get("data")).encode(errors="replace")
 
 
 def encode(event: Event) -> bytes:

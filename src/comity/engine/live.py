@@ -1,0 +1,264 @@
+"""The live engine: events and time go in, what comes of them comes out at once; profiles come and go meanwhile.
+
+It is pure: it has no threads and no clock, and asks nothing of the world. Time is what `advance` and `push` are told,
+and what the newest event says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from comity.engine.outcome import LateEvent, Notification, Outcome
+from comity.engine.patterns import PlanPatterns
+from comity.engine.remembered import Remembered, Remembers
+from comity.engine.snapshot import Snapshot
+from comity.engine.steps import Step, TypeTests, steps_of
+from comity.errors import Misuse
+from comity.event.event import Event
+from comity.event.formats.jsonlines import Rejected, decode, encode, fitting
+from comity.event.types import EventType
+from comity.event.validate import Fault
+from comity.event.window import Window
+from comity.federation.model import OPERAND
+from comity.limits import limits
+from comity.pattern.occurrence import microseconds
+from comity.plan.stages import Plan
+from comity.plan.ways import ways_of
+
+Pushed = Event | Rejected | Mapping[str, Any] | bytes
+"""An event, a record that somebody else has rejected, a record of CloudEvents, or a line of JSON with one."""
+
+_HOUR = timedelta(hours=1)
+_ALL_TIMES = Window(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long events are waited for and remembered."""
+
+    lateness: timedelta | None
+    """How far behind the newest an event may come and still be part of patterns; None waits until the end."""
+    memory: timedelta | None
+    """How old an event may be, and so how long it is remembered; None for any age, and for ever."""
+
+    @classmethod
+    def live(cls) -> Pace:
+        """What the limits `late_after_s` and `live_memory_s` say."""
+        return cls(timedelta(seconds=limits().late_after_s), timedelta(seconds=limits().live_memory_s))
+
+
+STORED = Pace(None, None)
+"""For events that are all there: nothing is complete before the end, and nothing is too old."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What an engine did so far."""
+
+    records: int = 0
+    rejected: int = 0
+    """Records that are no events, and events that a mapping refused, as often as one did."""
+    matched: int = 0
+    """Events that went to a profile, or are part of what one waits for."""
+    late: int = 0
+    """Events that came too late for patterns that ask for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChange:
+    """What a change of plans did: profiles that came and went, and tests, of which a profile has one on each way."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    tests_added: int
+    tests_removed: int
+
+
+class LiveEngine:
+    """Runs a plan over events as they come.
+
+    An event that does not fit its type, has no time, or one that is not believed, is rejected, whoever pushes it. An
+    event reaches a profile once, however many ways lead there and however often it comes. Composite profiles report as
+    soon as their time is complete: when the newest event, or the time that was told, is past it by the lateness.
+
+    >>> from comity.federation import load
+    >>> from comity.plan import compile_plan
+    >>> engine = LiveEngine(compile_plan(load("examples/two_houses")))
+    >>> [outcome.faults[0].code for outcome in engine.push(b'{"id": "1"}')]
+    ['missing']
+    """
+
+    def __init__(self, plan: Plan, pace: Pace | None = None, *, remembered: Remembers | None = None) -> None:
+        self.plan = plan
+        self.pace = Pace.live() if pace is None else pace
+        self.counts = Counts()
+        lateness, memory = self.pace.lateness, self.pace.memory
+        if lateness is not None and memory is not None and memory < lateness:
+            hint = "set live_memory_s to late_after_s at least"
+            raise Misuse("events are forgotten before they are late", code="short-memory", hint=hint)
+        ways = ways_of(plan)
+        self._remembered = Remembered() if remembered is None else remembered
+        self._patterns = PlanPatterns(plan, ways, None if lateness is None else lateness // timedelta(microseconds=1))
+        self._tests: dict[str, TypeTests] = {}
+        self._types: dict[str, EventType] = {}
+        self._now: datetime | None = None
+        self._window, self._window_hour = _ALL_TIMES, datetime.min.replace(tzinfo=UTC)
+        self._take_steps(plan, steps_of(ways))
+
+    # Events and time
+
+    def push(self, record: Pushed, now: datetime | None = None) -> list[Outcome]:
+        """What comes of an event, now or at the time that is told."""
+        return self.push_all((record,), now)
+
+    def push_all(self, records: Iterable[Pushed], now: datetime | None = None) -> list[Outcome]:
+        """What comes of events that came together: none of them makes another one late."""
+        if now is not None:
+            self._move_window(now, is_told=True)
+        found: list[Outcome] = []
+        for record in records:
+            found += self._take(record)
+        return [*found, *self._new(self._patterns.advance())]
+
+    def advance(self, now: datetime) -> list[Outcome]:
+        """What is decided because a time has come, and all events before it, less the lateness, are there."""
+        self._move_window(now, is_told=True)
+        return [*self._new(self._patterns.advance(microseconds(now)))]
+
+    def finish(self) -> list[Outcome]:
+        """What closes when nothing more comes. It can go on as if it had not ended, and tells nothing again."""
+        return [*self._new(self._patterns.finish())]
+
+    # Profiles
+
+    def change(self, plan: Plan) -> PlanChange:
+        """Another plan from now on. What stays keeps what it remembers, what is new begins here."""
+        ways, before = ways_of(plan), self.plan.profiles
+        counted = self._take_steps(plan, steps_of(ways))
+        self._patterns.change(plan, ways)
+        self.plan = plan
+        gone = tuple(name for name in before if name not in set(plan.profiles))
+        if gone and isinstance(self._remembered, Remembered):
+            self._remembered.keep(set(plan.profiles))
+        return PlanChange(tuple(name for name in plan.profiles if name not in set(before)), gone, *counted)
+
+    # State
+
+    def snapshot(self) -> bytes:
+        """Everything that another engine needs to go on from here, with a version and a checksum."""
+        kept = self._remembered.save() if isinstance(self._remembered, Remembered) else {}
+        counts = self.counts
+        return Snapshot(
+            self._now,
+            self._window_hour,
+            (counts.records, counts.rejected, counts.matched, counts.late),
+            {hour: keys for hour, keys in kept.items() if keys},
+            self._patterns.save(),
+        ).encode()
+
+    @classmethod
+    def restore(
+        cls, plan: Plan, snapshot: bytes, pace: Pace | None = None, *, remembered: Remembers | None = None
+    ) -> LiveEngine:
+        """The engine that made a snapshot, as it was then; with another plan, as if it had been changed to that."""
+        engine, saved = cls(plan, pace, remembered=remembered), Snapshot.decode(snapshot)
+        engine.counts = Counts(*saved.counts)
+        engine._patterns.restore(saved.patterns)
+        if isinstance(engine._remembered, Remembered):
+            engine._remembered.restore(saved.remembered.items())
+            engine._remembered.keep(set(plan.profiles))
+        if saved.now is not None:
+            engine._move_window(saved.now, is_told=True)
+        engine._move_window(saved.hour, is_told=False)
+        return engine
+
+    def _take_steps(self, plan: Plan, steps: Mapping[str, list[Step]]) -> tuple[int, int]:
+        """Take over the types and tests of a plan; gives how many tests came and went."""
+        self._types = {one.qualified_name: one for one in (*plan.types, *plan.abstract_types)}
+        come = gone = 0
+        for name in self._tests.keys() - steps.keys():
+            gone += len(self._tests.pop(name))
+        for name, own in steps.items():
+            type, known = self._types[name], self._tests.get(name)
+            if known is None or known.type.key != type.key:
+                self._tests[name] = TypeTests(type, own)
+                come, gone = come + len(own), gone + (len(known) if known else 0)
+            else:
+                counted = known.change(own)
+                come, gone = come + counted[0], gone + counted[1]
+        return come, gone
+
+    def _take(self, record: Pushed) -> Collection[Outcome]:
+        self.counts.records += 1
+        event = self._checked(record)
+        if isinstance(event, Rejected):
+            self.counts.rejected += 1
+            return (event,)
+        self._patterns.see(event)
+        tests = self._tests.get(event.type)
+        steps = tests.match_one(event) if tests is not None else ()
+        return self._follow(event, steps) if steps else ()
+
+    def _checked(self, record: Pushed) -> Event | Rejected:
+        if isinstance(record, Rejected):
+            return record
+        if isinstance(record, bytes):
+            event = decode(record, self._types.get, require_time=True)
+        else:
+            event = fitting(record, self._types.get, require_time=True)
+        if isinstance(event, Rejected):
+            return event
+        assert event.time is not None, "it is asked for"
+        if self.pace.memory is not None and self._now is None:
+            self._move_window(event.time, is_told=False)
+        return self._window.check(event)
+
+    def _follow(self, event: Event, steps: Iterable[Step]) -> list[Outcome]:
+        """Mediate and observe, on each way once, and leave out what was done for this event and profile before."""
+        found: list[Outcome] = []
+        followed: dict[int, Event | list[Fault]] = {}
+        operands: dict[str, Event] = {}
+        for step in steps:
+            seen = followed.get(id(step.way))
+            if seen is None:
+                seen = followed[id(step.way)] = step.way.follow(event)
+            if isinstance(seen, list):
+                if seen:
+                    found.append(Rejected(None, None, encode(event).decode(), tuple(seen), step.way.contract))
+            elif step.profile is not None and step.way.subscriber is not None:
+                if OPERAND in step.profile:
+                    operands.setdefault(step.profile, seen)
+                else:
+                    found += self._new([Notification(step.way.subscriber, step.profile, seen)])
+        self.counts.rejected += sum(isinstance(one, Rejected) for one in found)
+        if operands or any(isinstance(one, Notification) for one in found):
+            self.counts.matched += 1
+        return found + self._take_operands(event, operands)
+
+    def _take_operands(self, event: Event, operands: Mapping[str, Event]) -> list[Outcome]:
+        if operands and self._patterns.is_late(event):
+            self.counts.late += 1
+            return [LateEvent(event)]
+        for delivery, seen in operands.items():
+            self._patterns.take(delivery, seen)
+        return []
+
+    def _new(self, notifications: Iterable[Notification]) -> list[Notification]:
+        return [one for one in notifications if self._remembered.is_new(one)]
+
+    def _move_window(self, now: datetime, *, is_told: bool) -> None:
+        """Believe other times, and forget what can come no more, now that a time has come."""
+        if is_told and (self._now is None or now > self._now):
+            self._now = now
+        hour = now.replace(minute=0, second=0, microsecond=0)
+        if self.pace.memory is None or hour <= self._window_hour:
+            return
+        found = Window.within(now, self.pace.memory)
+        # Without a clock nobody knows what is in the future.
+        self._window = found if self._now is not None else Window(found.earliest, _ALL_TIMES.latest)
+        self._window_hour = hour
+        if isinstance(self._remembered, Remembered):
+            self._remembered.forget_before(found.earliest)
