@@ -14,13 +14,15 @@ from comity.engine.outcome import LateEvent, Notification
 from comity.engine.outcome import Outcome as EngineOutcome
 from comity.event import Event, Rejected
 from comity.event.formats.jsonlines import decode
-from comity.federation.model import OPERAND
 from comity.event.kinds import to_microseconds
+from comity.federation.model import OPERAND
 from comity.pattern.notification import REPORT_TYPE
 from comity.pattern.reference.reports import reports
 from comity.plan.stages import Plan, PlannedPattern
 from comity.testing.outcomes import Outcome, outcomes_of
 from comity.testing.reference import run_every_way
+
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class _Reference:
     """Those of all events that were in time."""
     seen: list[tuple[str, Event]] = field(default_factory=list)
     """What operands were given, with the names of the deliveries."""
-    watermark: datetime = datetime.min.replace(tzinfo=UTC)
+    watermark: datetime = NEVER
 
     def push(self, records: Iterable[bytes]) -> None:
         types = {one.qualified_name: one for one in (*self.plan.types, *self.plan.abstract_types)}.get
