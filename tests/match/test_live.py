@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pytest
@@ -103,6 +104,73 @@ def test_match_goes_on_while_another_thread_changes_profiles() -> None:
     stop.set()
     changer.join()
     assert not failed
+
+
+def test_add_all_shows_a_group_as_a_whole() -> None:
+    """A matcher beside it sees none of the group, or all of it, and all of it once the call is over."""
+    index = LiveIndex([profile(0)])
+    group = [bind_text("x > 2", Scope())] * (5 * MAX_LATEST)
+    record = {("x",): 3}
+    sizes: set[int] = set()
+    done = threading.Event()
+
+    def match() -> None:
+        while not done.is_set():
+            sizes.add(len(index.match_one(record)))
+
+    matcher = threading.Thread(target=match)
+    matcher.start()
+    numbers = index.add_all(group)
+    seen = index.match_one(record)
+    done.set()
+    matcher.join()
+    assert sorted(seen) == [0, *numbers]
+    assert sizes <= {1, 1 + len(group)}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 2 * MAX_LATEST), st.floats(0, 1)), max_size=4), st.randoms())
+def test_groups_come_and_go(groups: list[tuple[int, float]], random: Random) -> None:
+    index, kept = LiveIndex(), dict[int, Expression]()
+    for size, share in groups:
+        trees = [profile(random.randrange(len(_TEXTS))) for _ in range(size)]
+        kept.update(zip(index.add_all(trees), trees, strict=True))
+        for number in random.sample(sorted(kept), int(share * len(kept))):
+            index.remove(number)
+            del kept[number]
+        check(index, kept)
+        index.compact()
+        check(index, kept)
+    assert len(index) == len(kept)
+
+
+def test_what_was_read_of_removed_profiles_is_forgotten() -> None:
+    """However many profiles come and go, what is kept follows those that are there."""
+    index, kept = LiveIndex(), dict[int, Expression]()
+    sizes: list[int] = []
+    for turn in range(6):
+        trees = [bind_text(f"x = {1000 * turn + n} or s ends with '{turn}-{n}'", Scope()) for n in range(200)]
+        added = dict(zip(index.add_all([*trees, profile(turn)]), [*trees, profile(turn)], strict=True))
+        for number in list(added)[:200]:
+            index.remove(number)
+        kept |= dict(list(added.items())[200:])
+        index.compact()
+        sizes.append(index._reading.nbytes)
+        check(index, kept)
+    assert max(sizes) < 2_000
+    assert sum(len(channel.constants) for channel in index._reading.channels) < 20
+    assert len(index._reading.tests) < 3
+
+
+def test_a_profile_that_cannot_be_read_leaves_nothing_behind() -> None:
+    index, kept = LiveIndex([profile(0)]), {0: profile(0)}
+    with pytest.raises(AttributeError):
+        index.add_all([profile(1), profile(2), None])  # type: ignore[list-item]
+    check(index, kept)
+    kept[index.add(profile(4))] = profile(4)
+    check(index, kept)
+    index.compact()
+    check(index, kept)
 
 
 def test_write_index_keeps_everything(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ The ranks of a channel are laid out in segments, each with a gap below, between 
 
 so that every comparison with a constant is an interval of ranks. Constants have even ranks, gaps odd ones. While
 profiles are read their constants are not sorted yet; an end of an interval is then a *code*, `identity * 16 + 8 +
-shift`, that `ranks_of` resolves.
+shift`, that `Channel.resolve` turns into ranks.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class Channel:
     strings: dict[str, int] = field(default_factory=dict)
     bounds: set[str] = field(default_factory=set)
     """The strings that are ends of intervals; the others are only compared for equality."""
-    _next: int = MIDDLE + _MARKERS * SCALE
+    constants: list[Any] = field(default_factory=list)
+    """By identity: the first one has the identity after those of the markers."""
 
     def number(self, value: int | float) -> int:
         """The code of a number, the same for equal numbers."""
@@ -90,20 +91,55 @@ class Channel:
     def _code(self, known: dict[Any, int], value: Any) -> int:
         code = known.get(value)
         if code is None:
-            code = known[value] = self._next
-            self._next += SCALE
+            code = known[value] = _marker(_MARKERS + len(self.constants))
+            self.constants.append(value)
         return code
 
     def layout(self) -> Layout:
-        """The constants in order, and where their segments begin."""
-        numbers = sorted(self.numbers)
-        strings = list(self.strings) if self.view is View.TYPE else sorted(self.strings)
-        strings_from = RANK_NUMBERS + 2 * len(numbers) + 2
-        return Layout(self.path, self.view, numbers, strings, self.bounds, strings_from)
+        """All constants in order, and where their segments begin."""
+        return self._layout(self.constants)
 
-    def ranks_of_identities(self, layout: Layout) -> Ints:
-        """The rank of each marker and constant, by the identity in its code."""
-        found = np.zeros(self._next // SCALE, np.int32)
+    def _layout(self, constants: list[Any]) -> Layout:
+        strings = [constant for constant in constants if type(constant) is str]
+        numbers = sorted(constants if not strings else [value for value in constants if type(value) is not str])
+        if self.view is not View.TYPE:
+            strings.sort()
+        return Layout(self.path, self.view, numbers, strings, self.bounds, RANK_NUMBERS + 2 * len(numbers) + 2)
+
+    def resolve(self, *codes: Ints) -> tuple[Layout, list[Ints]]:
+        """The layout of just the constants that these codes use, and the ranks that the codes stand for in it."""
+        used = np.zeros(_MARKERS + len(self.constants), bool)
+        for ends in codes:
+            used[ends // SCALE] = True
+        identities = np.flatnonzero(used[_MARKERS:])
+        every = self.view is View.TYPE or len(identities) == len(self.constants)  # a run of types names its ends only
+        layout = self._layout(self.constants if every else [self.constants[i] for i in identities.tolist()])
+        ranks = self._ranks_of_identities(layout)
+        return layout, [(ranks[ends // SCALE] + ends % SCALE - MIDDLE).astype(np.int32) for ends in codes]
+
+    def thinned(self, *codes: Ints) -> tuple[Channel, list[Ints]]:
+        """A channel with just the constants that these codes use, and the codes that they are there."""
+        channel = Channel(self.path, self.view)
+        used = np.zeros(_MARKERS + len(self.constants), bool)
+        used[:_MARKERS] = True
+        for ends in codes:
+            used[ends // SCALE] = True
+        if self.view is View.TYPE:
+            used[:] = True
+        for at in np.flatnonzero(used[_MARKERS:]).tolist():
+            constant = self.constants[at]
+            if type(constant) is not str:
+                channel.number(constant)
+            elif constant in self.bounds:
+                channel.bound(constant)
+            else:
+                channel.string(constant)
+        identity = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        return channel, [identity[ends // SCALE] * np.int32(SCALE) + ends % np.int32(SCALE) for ends in codes]
+
+    def _ranks_of_identities(self, layout: Layout) -> Ints:
+        """The rank of each marker and of each constant in the layout, by its identity."""
+        found = np.zeros(_MARKERS + len(self.constants), np.int32)
         others = layout.others_rank
         found[:_MARKERS] = [
             *(RANK_MISSING, 1, others, RANK_FALSE, RANK_TRUE),
@@ -113,7 +149,7 @@ class Channel:
             (self.numbers, layout.numbers, RANK_NUMBERS),
             (self.strings, layout.strings, layout.strings_from),
         ):
-            codes = np.fromiter((known[value] for value in ordered), np.int64, len(ordered))
+            codes = np.fromiter(map(known.__getitem__, ordered), np.int64, len(ordered))
             found[codes // SCALE] = start + 1 + 2 * np.arange(len(ordered), dtype=np.int32)
         return found
 
@@ -138,11 +174,3 @@ class Layout:
     def size(self) -> int:
         """The number of ranks."""
         return self.others_rank + 1
-
-
-def ranks_of(codes: Ints, channel_of: Ints, tables: list[Ints]) -> Ints:
-    """The ranks that codes stand for, each in the channel beside it."""
-    starts = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
-    ranks = np.concatenate(tables) if tables else np.zeros(0, np.int32)
-    found: Ints = ranks[starts[channel_of] + codes // SCALE] + codes % SCALE - MIDDLE
-    return found

@@ -31,6 +31,7 @@ class Conjunction(NamedTuple):
 Conjunctions = list[Conjunction]
 _ALWAYS: Conjunctions = [Conjunction()]
 _NEVER: Conjunctions = []
+_ANYTHING = (ANYTHING,)
 
 
 class ConjunctionReader:
@@ -50,10 +51,11 @@ class ConjunctionReader:
 
     def read(self, node: Expression, positive: bool = True) -> Conjunctions:
         """The filter, or, not `positive`, its complement; empty when it can never hold."""
-        if isinstance(node, And):  # patterns of classes would take most of the time
-            return self._all(node.items, positive) if positive else self._any(node.items, positive)
-        if isinstance(node, Or):
-            return self._any(node.items, positive) if positive else self._all(node.items, positive)
+        kind = type(node)  # patterns of classes would take most of the time
+        if kind is And:
+            return self._all(node.items, positive) if positive else self._any(node.items, positive)  # type: ignore[union-attr]
+        if kind is Or:
+            return self._any(node.items, positive) if positive else self._all(node.items, positive)  # type: ignore[union-attr]
         if isinstance(node, Not):
             return self.read(node.item, not positive)
         if isinstance(node, Literal):
@@ -62,16 +64,26 @@ class ConjunctionReader:
 
     def _all(self, items: tuple[Expression, ...], positive: bool) -> Conjunctions:
         """Each way to satisfy all items; an item with too many ways is a test."""
-        found = [self.read(item, positive) for item in items]
-        if not all(found):
-            return _NEVER
-        result = [_joined([ways[0] for ways in found if len(ways) == 1])]
-        if all(len(ways) == 1 for ways in found):
-            return result
-        for item, ways in sorted(zip(items, found, strict=True), key=lambda pair: len(pair[1])):
-            if len(ways) == 1:
+        regions: list[Region] = []
+        others: list[Expression] = []
+        for item in items:
+            region = self.regions.region(item)
+            if region is None:
+                others.append(item)
                 continue
-            if len(result) * len(ways) > self._most:
+            channel, intervals = region if positive else (region[0], complement(region[1]))
+            if not intervals:
+                return _NEVER
+            if intervals != _ANYTHING:
+                regions.append((channel, intervals))
+        result = [Conjunction(tuple(regions))] if regions else _ALWAYS
+        return self._with_others(result, others, positive) if others else result
+
+    def _with_others(self, result: Conjunctions, items: list[Expression], positive: bool) -> Conjunctions:
+        """Each way to satisfy one of the result and all items."""
+        found = [self.read(item, positive) for item in items]
+        for item, ways in sorted(zip(items, found, strict=True), key=lambda pair: len(pair[1])):
+            if len(ways) > 1 and len(result) * len(ways) > self._most:
                 ways = [_tested(item, positive)]
             result = [_joined([one, other]) for one in result for other in ways]
         return result
@@ -94,7 +106,7 @@ class ConjunctionReader:
         channel, intervals = region
         if not positive:
             intervals = complement(intervals)
-        if intervals == (ANYTHING,):
+        if intervals == _ANYTHING:
             return _ALWAYS
         return [Conjunction(((channel, intervals),))] if intervals else _NEVER
 

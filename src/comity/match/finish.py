@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from comity.expression.evaluate import Record
+from comity.match.access import expand
 from comity.match.channels import Ints
 from comity.match.kernels.results import report_once
 from comity.match.predicates import Predicates
@@ -32,21 +33,25 @@ class Conditions(NamedTuple):
         return sum(part.nbytes for part in self[:4])
 
 
-def targets_of(table: Predicates, ids: Ints) -> tuple[Ints, Conditions]:
-    """The target of each conjunction: its profile, if there is nothing else to look at."""
-    several = np.bincount(table.profile_of, minlength=len(ids)) > 1
-    slots = np.where(several, np.cumsum(several) - 1, -1)
-    counts = np.fromiter(map(len, table.tests_of), np.int64, len(table.tests_of))
-    profile = table.profile_of
-    conditional = np.flatnonzero(several[profile] | (counts > 0))
-    targets = ids[profile].astype(np.int32)
+def targets_of(table: Predicates, ids: Ints | None = None) -> tuple[Ints, Conditions]:
+    """The target of each conjunction: its profile, if there is nothing else to look at.
+
+    `ids` are the numbers to report instead of those that profiles have in the table.
+    """
+    again = np.concatenate([[False], table.profile_of[1:] == table.profile_of[:-1], [False]])
+    several = again[:-1] | again[1:]
+    slots = np.where(several, np.cumsum(several & ~again[:-1]) - 1, -1)
+    conditional = np.flatnonzero(several | (np.diff(table.test_starts) > 0))
+    profile = (table.profile_of if ids is None else ids[table.profile_of]).astype(np.int32)
+    targets = profile.copy()
     targets[conditional] = -1 - np.arange(len(conditional), dtype=np.int32)
+    counts = np.diff(table.test_starts)[conditional]
     conditions = Conditions(
-        ids[profile[conditional]].astype(np.int32),
-        slots[profile[conditional]].astype(np.int32),
-        np.concatenate([[0], np.cumsum(counts[conditional])]).astype(np.int32),
-        np.array([test for i in conditional.tolist() for test in table.tests_of[i]], np.int32),
-        int(several.sum()),
+        profile[conditional],
+        slots[conditional].astype(np.int32),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
+        table.test[expand(table.test_starts[conditional], counts)],
+        int(slots.max(initial=-1)) + 1,
     )
     return targets, conditions
 

@@ -19,8 +19,9 @@ from comity.match.buckets import NEVER
 from comity.match.channels import Ints, Path
 from comity.match.columns import column_at
 from comity.match.finish import Conditions, finish, finish_one, targets_of
+from comity.match.pace import Rest, no_rest
 from comity.match.postings import Postings, build_postings
-from comity.match.predicates import read_predicates
+from comity.match.predicates import Predicates, read_predicates
 from comity.match.ranks import Ranking
 from comity.match.residual import BatchRows, Tests, declared_kind
 from comity.match.selectivity import Sample
@@ -81,13 +82,28 @@ class ProfileIndex:
         makes matching faster, never different. `ids` are the numbers to report, not below zero, instead of the
         positions.
         """
-        table = read_predicates(profiles, attributes)
-        rankings = [Ranking(layout) for layout in table.layouts]
-        numbers = np.arange(len(profiles), dtype=np.int32) if ids is None else np.asarray(ids, np.int32)
-        targets, conditions = targets_of(table, numbers)
+        numbers = None if ids is None else np.asarray(ids, np.int32)
+        return cls.over(read_predicates(profiles, attributes), attributes, sample, ids=numbers)
+
+    @classmethod
+    def over(
+        cls,
+        table: Predicates,
+        attributes: Mapping[Path, AttributeType] | None = None,
+        sample: pa.RecordBatch | None = None,
+        *,
+        ids: Ints | None = None,
+        rest: Rest = no_rest,
+    ) -> ProfileIndex:
+        """The index over a table of predicates; the work rests between its steps."""
+        rankings: list[Ranking] = []
+        for layout in table.layouts:
+            rankings.append(Ranking(layout))
+            rest()
+        targets, conditions = targets_of(table, ids)
         ranks = None if sample is None else rank_batch(rankings, sample, attributes or {})
-        sizes = [ranking.size for ranking in rankings]
-        postings = build_postings(table, targets, Sample(sizes, ranks))
+        rest()
+        postings = build_postings(table, targets, Sample([ranking.size for ranking in rankings], ranks), rest)
         return cls(rankings, postings, conditions, Tests(table.tests), attributes or {})
 
     @property

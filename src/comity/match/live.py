@@ -2,7 +2,8 @@
 
 Most profiles stand in a large part that never changes, later ones in a small part, and the latest in a tiny one that
 is built again with every addition. A removed profile is made unmatchable where it stands. Readers take the parts as
-they find them; nothing waits for them.
+they find them; nothing waits for them. A profile is read once (`reading.py`), however often parts are built, and both
+rest while matching goes on (`pace.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from time import monotonic
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +23,9 @@ from comity.expression.tree import Expression
 from comity.match.channels import Path
 from comity.match.index import Matches, ProfileIndex
 from comity.match.kernels.results import join
-from comity.match.rebuild import build_elsewhere
+from comity.match.pace import Pace, Rest, no_rest
+from comity.match.reading import Flags, ReadProfiles
+from comity.match.rebuild import Ingredients, build, build_elsewhere
 
 MAX_LATEST = 64
 """Profiles of the tiny part from which on they move to the small one."""
@@ -52,28 +56,37 @@ class LiveIndex:
     ) -> None:
         self._attributes = attributes
         self._sample = sample
-        self._profiles = dict(enumerate(profiles))
-        self._next = len(self._profiles)
-        self._recent_from = self._latest_from = self._next
+        self._reading = ReadProfiles(attributes)
+        self._alive = bytearray()
+        """Whether each number has a profile."""
+        self._count = 0
+        self._recent_from = self._latest_from = 0
         """Profiles below the first stand in the large part, those from the second on in the tiny one."""
-        self._lock = threading.RLock()
+        self._writing = threading.RLock()
+        """Who holds it may change what was read; readers and `remove` do without it."""
+        self._lock = threading.Lock()
+        """Who holds it may change which profiles there are, and the parts."""
         self._merging: threading.Thread | None = None
-        nothing = self._built([])
-        self._parts = (self._built(list(self._profiles)), nothing, nothing)
+        self._matched_at = -1.0
+        self._parts = (_nothing(), _nothing(), _nothing())
+        self._read(list(profiles), no_rest)
+        self.compact()
 
     def __len__(self) -> int:
-        return len(self._profiles)
+        return self._count
 
     @property
     def wants_compaction(self) -> bool:
         """Whether matching would gain from `compact`."""
-        return self._next - self._recent_from > max(MAX_LATEST, MAX_RECENT_SHARE * len(self._profiles))
+        return len(self._alive) - self._recent_from > max(MAX_LATEST, MAX_RECENT_SHARE * self._count)
 
     # Matching
 
     def match(self, batch: pa.RecordBatch) -> Matches:
         """The profiles that match each event of a batch, as they are when the call begins."""
+        self._matched_at = monotonic()
         found = [part.match(batch) for part in self._parts if part.postings.record_count]
+        self._matched_at = monotonic()
         if not found:
             return Matches(np.zeros(batch.num_rows + 1, np.int64), np.zeros(0, np.int32))
         whole = found[0]
@@ -83,6 +96,7 @@ class LiveIndex:
 
     def match_one(self, record: Record) -> list[int]:
         """The profiles that match one event."""
+        self._matched_at = monotonic()
         return [number for part in self._parts if part.postings.record_count for number in part.match_one(record)]
 
     # Changing
@@ -92,45 +106,45 @@ class LiveIndex:
         return self.add_all([profile])[0]
 
     def add_all(self, profiles: Iterable[Expression]) -> list[int]:
-        """Adds several at once, which is faster than one by one. Gives their numbers."""
-        with self._lock:
-            first = self._next
-            for profile in profiles:
-                self._profiles[self._next] = profile
-                self._next += 1
-            self._rebuild_latest()
-            if self._next - self._latest_from > MAX_LATEST and self._merging is None:
+        """Adds several at once, which is faster than one by one. Gives their numbers.
+
+        When the call returns, all of them are seen by calls of `match` that begin after it, and none of them before.
+        While another thread matches, the call takes its time: it works a ninth of it.
+        """
+        pace = self._pace()
+        with self._writing:
+            added = self._read(list(profiles), pace)
+            if len(self._alive) - self._latest_from <= MAX_LATEST or len(added) == 1:
+                self._show_latest(pace)
+            else:
+                self._show_recent(pace)
+            if len(self._alive) - self._latest_from > MAX_LATEST and self._merging is None:
                 self._merging = threading.Thread(target=self._merge_latest, name="comity-match-merge", daemon=True)
                 self._merging.start()
-            return list(range(first, self._next))
+            return list(added)
 
     def remove(self, number: int) -> None:
         """Removes a profile; calls of `match` that begin after this one do not see it."""
         with self._lock:
-            if self._profiles.pop(number, None) is None:
+            if not 0 <= number < len(self._alive) or not self._alive[number]:
                 raise Misuse(f"there is no profile {number}", code="unknown-profile")
-            if number >= self._latest_from:
-                self._rebuild_latest()
-            else:
-                self._parts[number >= self._recent_from].remove([number])
+            self._alive[number] = 0
+            self._count -= 1
+            self._parts[(number >= self._recent_from) + (number >= self._latest_from)].remove([number])
 
     def compact(self) -> None:
         """Builds the large part again from all profiles, in the time of the caller; matching goes on."""
-        with self._lock:
-            numbers, until = list(self._profiles), self._next
-        self._replace_main(self._built(numbers), numbers, until)
+        ingredients, alive = self._from(0)
+        self._replace_main(build(ingredients, self._pace()), alive)
 
     def compact_in_background(self) -> Future[None]:
         """The same in another process, so that matching does not even slow down; the result says when it is done."""
-        with self._lock:
-            numbers, until = list(self._profiles), self._next
-            profiles = [self._profiles[number] for number in numbers]
+        ingredients, alive = self._from(0)
         done: Future[None] = Future()
 
         def run() -> None:
             try:
-                part = build_elsewhere(profiles, self._attributes, self._sample, numbers)
-                self._replace_main(part, numbers, until)
+                self._replace_main(build_elsewhere(ingredients), alive)
                 done.set_result(None)
             except BaseException as error:
                 done.set_exception(error)
@@ -138,42 +152,78 @@ class LiveIndex:
         threading.Thread(target=run, name="comity-match-compact", daemon=True).start()
         return done
 
-    def _replace_main(self, part: ProfileIndex, numbers: list[int], until: int) -> None:
+    # Building
+
+    def _read(self, profiles: list[Expression], rest: Rest) -> range:
+        """Reads profiles, which no part shows yet."""
+        first = len(self._alive)
+        self._alive.extend(bytes(len(profiles)))  # without profiles, should one of them be unreadable
+        self._reading.read(profiles, first, rest)
         with self._lock:
-            part.remove([number for number in numbers if number not in self._profiles])
-            self._recent_from = self._latest_from = until
-            nothing = self._built([])
-            self._parts = (part, nothing, nothing)
-            self._rebuild_latest()
+            self._alive[first:] = b"\1" * len(profiles)
+            self._count += len(profiles)
+        return range(first, len(self._alive))
+
+    def _from(self, first: int) -> tuple[Ingredients, Flags]:
+        """What the part of all profiles from a number on is built from, and which numbers had profiles then."""
+        with self._writing:
+            alive = np.frombuffer(bytes(self._alive), np.bool_)
+            rows = self._reading.rows(first, len(alive)).of(alive)
+            # Ranking the sample takes longer than building a tiny part.
+            sample = self._sample if len(rows.profile) > MAX_LATEST else None
+            channels, tests = list(self._reading.channels), self._reading.tests
+            return Ingredients(rows, channels, tests, self._attributes, sample), alive
+
+    def _show_latest(self, rest: Rest) -> None:
+        ingredients, alive = self._from(self._latest_from)
+        latest = build(ingredients, rest)
+        self._show((*self._parts[:2], latest), alive, self._recent_from, self._latest_from)
+
+    def _show_recent(self, rest: Rest) -> None:
+        """Builds the small part with the latest profiles in it."""
+        ingredients, alive = self._from(self._recent_from)
+        recent = build(ingredients, rest)
+        self._show((self._parts[0], recent, _nothing()), alive, self._recent_from, len(alive))
 
     def _merge_latest(self) -> None:
         """Moves the latest profiles into the small part."""
-        with self._lock:
-            begin, until = self._recent_from, self._next
-            numbers = [number for number in range(begin, until) if number in self._profiles]
-        part = self._built(numbers)
-        with self._lock:
+        with self._writing:
+            ingredients, alive = self._from(self._recent_from)
+            begin, replaced = self._recent_from, self._parts[1]
+        recent = build(ingredients, self._pace())
+        with self._writing:
             self._merging = None
-            if begin != self._recent_from:  # compacted in the meantime
-                return
-            part.remove([number for number in numbers if number not in self._profiles])
-            self._latest_from = until
-            self._parts = (self._parts[0], part, self._parts[2])
-            self._rebuild_latest()
+            if self._parts[1] is replaced and self._recent_from == begin:  # else somebody else was faster
+                later, _ = self._from(len(alive))
+                self._show((self._parts[0], recent, build(later)), alive, begin, len(alive))
 
-    def _rebuild_latest(self) -> None:
-        latest = self._built([number for number in range(self._latest_from, self._next) if number in self._profiles])
-        self._parts = (*self._parts[:2], latest)
+    def _replace_main(self, main: ProfileIndex, alive: Flags) -> None:
+        """Shows a large part that was built when these numbers had profiles, and what came later beside it."""
+        with self._writing:
+            later, _ = self._from(len(alive))
+            self._show((main, build(later), _nothing()), alive, len(alive), len(self._alive))
+            kept = np.frombuffer(bytes(self._alive), np.bool_)
+            if 2 * len(self._reading.rows(0, len(kept)).of(kept).profile) < len(self._reading):
+                self._reading.forget(kept)
 
-    def _built(self, numbers: list[int]) -> ProfileIndex:
-        profiles = [found for number in numbers if (found := self._profiles.get(number)) is not None]
-        kept = [number for number in numbers if number in self._profiles] if len(profiles) < len(numbers) else numbers
-        sample = (
-            self._sample if len(profiles) > MAX_LATEST else None
-        )  # ranking the sample would take longer than the rest
-        index = ProfileIndex.build(profiles, self._attributes, sample, ids=kept)
-        index.prepare_removal()
-        return index
+    def _show(
+        self, parts: tuple[ProfileIndex, ProfileIndex, ProfileIndex], alive: Flags, recent_from: int, latest_from: int
+    ) -> None:
+        """Puts parts in place of those that are there, without what was removed since they were begun."""
+        with self._lock:
+            now = np.frombuffer(bytes(self._alive), np.bool_)[: len(alive)]
+            gone = np.flatnonzero(alive & ~now).tolist()
+            for part in parts:
+                part.remove(gone)
+            self._recent_from, self._latest_from = recent_from, latest_from
+            self._parts = parts
+
+    def _pace(self) -> Pace:
+        return Pace(lambda: self._matched_at)
+
+
+def _nothing() -> ProfileIndex:
+    return ProfileIndex.build([])
 
 
 def joined(one: Matches, other: Matches) -> Matches:

@@ -19,6 +19,7 @@ from comity.match.access import Flags, Posted, expand, post
 from comity.match.buckets import HAS_MORE, MAX_CHANNELS, PASSES, Buckets, Longs
 from comity.match.channels import Ints
 from comity.match.kernels.events import IS_SET
+from comity.match.pace import Rest, no_rest
 from comity.match.predicates import Predicates
 from comity.match.selectivity import Floats, Sample, selectivity
 
@@ -86,18 +87,23 @@ class _Rows:
     share: Floats
 
 
-def build_postings(table: Predicates, targets: Ints, sample: Sample) -> Postings:
+def build_postings(table: Predicates, targets: Ints, sample: Sample, rest: Rest = no_rest) -> Postings:
     """The lists for a table; `targets` are those of its conjunctions."""
     share = selectivity(table, sample)
+    rest()
     buckets = Buckets.of(sample)
+    rest()
     order = np.lexsort((share, table.conjunction))
     conjunction = table.conjunction[order]
     begins = np.flatnonzero(np.concatenate([[True], conjunction[1:] != conjunction[:-1]])) if len(order) else order
     posted = post(table, order[begins], sample.sizes)
+    rest()
     counts = np.diff(np.concatenate([begins, [len(order)]]))
     rows = _verified(table, posted, order, begins, counts, share)
+    rest()
     rows, split = _split(table, rows, len(posted.key))
-    return _packed(table, posted, rows, split, targets[table.conjunction[order[begins]]], buckets)
+    rest()
+    return _packed(table, posted, rows, split, targets[table.conjunction[order[begins]]], buckets, rest)
 
 
 def _verified(table: Predicates, posted: Posted, order: Longs, begins: Longs, counts: Longs, share: Floats) -> _Rows:
@@ -155,7 +161,9 @@ def _split(table: Predicates, rows: _Rows, records: int) -> tuple[_Rows, Longs]:
     )
 
 
-def _packed(table: Predicates, posted: Posted, rows: _Rows, entry: Longs, target: Ints, buckets: Buckets) -> Postings:
+def _packed(
+    table: Predicates, posted: Posted, rows: _Rows, entry: Longs, target: Ints, buckets: Buckets, rest: Rest
+) -> Postings:
     """The arrays, records in the order of their lists."""
     records = len(entry)
     simple = (rows.set_at < 0) & (rows.channel < MAX_CHANNELS)
@@ -163,14 +171,17 @@ def _packed(table: Predicates, posted: Posted, rows: _Rows, entry: Longs, target
     counts = np.bincount(rows.record, minlength=records)
     column = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     inline = simple[order] & (column < INLINE)
+    rest()
     atoms, low, span = _inline(rows, order[inline], column[inline], buckets, records)
-    rest = order[~inline]
-    rest_count = np.bincount(rows.record[rest], minlength=records)
+    rest()
+    more = order[~inline]
+    rest_count = np.bincount(rows.record[more], minlength=records)
     atoms[0, rest_count > 0] |= np.uint32(HAS_MORE << 24)
     key = posted.key[entry]
     final = np.lexsort((atoms[1] & 0xFFFF, atoms[0] & 0xFFFF, key))
     rest_order = expand((np.cumsum(rest_count) - rest_count)[final], rest_count[final])
-    rest_channel, rest_low, rest_span, set_low, set_high = _rest(table, rows, rest[rest_order])
+    rest_channel, rest_low, rest_span, set_low, set_high = _rest(table, rows, more[rest_order])
+    rest()
     column_start, column_channel = _columns(posted.channel[entry], atoms, len(table.layouts))
     atoms0, atoms1, atoms2, atoms3 = (_padded(column[final], PASSES) for column in atoms)
     return Postings(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from comity.event.types import AttributeType
-from comity.expression.tree import And, Expression, IsType
-from comity.match.channels import LAST, MISSING, TRUE, Ints, Layout, Path, ranks_of
-from comity.match.conjunctions import Conjunction, ConjunctionReader
-from comity.match.regions import Region
+from comity.expression.tree import Expression
+from comity.match.channels import Channel, Ints, Layout, Path
+from comity.match.pace import Rest, no_rest
+from comity.match.reading import ReadProfiles, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,9 @@ class Predicates:
 
     layouts: list[Layout]
     profile_of: Ints
-    tests_of: list[tuple[int, ...]]
+    test_starts: Ints
+    """The tests of conjunction i are `test[test_starts[i]:test_starts[i + 1]]`, by their place in `tests`."""
+    test: Ints
     tests: list[Expression]
     conjunction: Ints
     channel: Ints
@@ -39,105 +40,51 @@ class Predicates:
         return len(self.channel)
 
 
-@dataclass(slots=True)
-class _Rows:
-    """The table while it grows, ends of intervals as codes."""
-
-    profile_of: array[int] = field(default_factory=lambda: array("i"))
-    tests_of: list[tuple[int, ...]] = field(default_factory=list)
-    tests: dict[Expression, int] = field(default_factory=dict)
-    conjunction: array[int] = field(default_factory=lambda: array("i"))
-    channel: array[int] = field(default_factory=lambda: array("i"))
-    outside: array[int] = field(default_factory=lambda: array("b"))
-    counts: array[int] = field(default_factory=lambda: array("i"))
-    low: array[int] = field(default_factory=lambda: array("i"))
-    high: array[int] = field(default_factory=lambda: array("i"))
-
-    def take(self, profile: int, conjunction: Conjunction) -> None:
-        number = len(self.profile_of)
-        self.profile_of.append(profile)
-        tests = self.tests
-        self.tests_of.append(tuple(tests.setdefault(test, len(tests)) for test in conjunction.tests))
-        for region in conjunction.regions or (_ALWAYS_REGION,):
-            self._take_region(number, region)
-
-    def _take_region(self, number: int, region: Region) -> None:
-        channel, intervals = region
-        if len(intervals) == 2 and not _are_points(intervals):  # most often `!=`: an interval with a hole
-            (low, below), (above, high) = intervals
-            if low != MISSING or high != LAST:
-                self._add(number, channel, 0, ((low, high),))
-            self._add(number, channel, 1, ((below + 1, above - 1),))
-        else:
-            self._add(number, channel, 0, intervals)
-
-    def _add(self, number: int, channel: int, outside: int, intervals: tuple[tuple[int, int], ...]) -> None:
-        self.conjunction.append(number)
-        self.channel.append(channel)
-        self.outside.append(outside)
-        self.counts.append(len(intervals))
-        for low, high in intervals:
-            self.low.append(low)
-            self.high.append(high)
-
-
-_ALWAYS_REGION: Region = (0, ((TRUE, TRUE),))
-
-
-def _are_points(intervals: tuple[tuple[int, int], ...]) -> bool:
-    return all(low == high for low, high in intervals)
-
-
 def read_predicates(profiles: Sequence[Expression], declared: Mapping[Path, AttributeType] | None = None) -> Predicates:
     """The table of these profiles; `declared` tells the kinds of attributes that have one."""
-    reader, rows = ConjunctionReader(declared), _Rows()
-    for names in sorted(_families(profiles), key=len, reverse=True):
-        reader.regions.type_names(names)
-    for number, tree in enumerate(profiles):
-        for conjunction in reader.read(tree):
-            rows.take(number, conjunction)
-    return _settled(reader, rows)
+    reading = ReadProfiles(declared)
+    reading.read(profiles)
+    return settled(reading.rows(0, len(profiles)), reading.channels, reading.tests)
 
 
-def _families(profiles: Sequence[Expression]) -> set[tuple[str, ...]]:
-    """The types that profiles are about, as far as they say so up front."""
-    found: set[tuple[str, ...]] = set()
-    for tree in profiles:
-        for item in tree.items if type(tree) is And else (tree,):
-            if type(item) is IsType:
-                found.add(item.names)
-    return found
-
-
-def _settled(reader: ConjunctionReader, rows: _Rows) -> Predicates:
-    channels = reader.regions.channels
-    layouts = [channel.layout() for channel in channels]
-    tables = [channel.ranks_of_identities(layout) for channel, layout in zip(channels, layouts, strict=True)]
-    counts, channel = _ints(rows.counts), _ints(rows.channel)
-    channel, layouts, tables = _by_use(channel, layouts, tables)
-    of_interval = np.repeat(channel, counts)
-    low, high = ranks_of(_ints(rows.low), of_interval, tables), ranks_of(_ints(rows.high), of_interval, tables)
+def settled(rows: Rows, channels: Sequence[Channel], tests: Sequence[Expression], rest: Rest = no_rest) -> Predicates:
+    """The table of rows, with the constants and tests that they use and no others."""
+    used, channel = _by_use(rows.channel)
+    of_interval = np.repeat(channel, rows.interval_count)
+    low, high = rows.low.copy(), rows.high.copy()
+    layouts: list[Layout] = []
+    for number, at in enumerate(used):
+        here = np.flatnonzero(of_interval == number)
+        layout, (low[here], high[here]) = channels[at].resolve(low[here], high[here])
+        layouts.append(layout)
+        rest()
+    own_tests, test = np.unique(rows.test, return_inverse=True)
     table = Predicates(
         layouts,
-        _ints(rows.profile_of),
-        rows.tests_of,
-        list(rows.tests),
-        _ints(rows.conjunction),
+        rows.profile,
+        _starts(rows.test_count),
+        test.astype(np.int32),
+        [tests[i] for i in own_tests.tolist()],
+        rows.conjunction,
         channel,
-        np.frombuffer(rows.outside, np.int8).astype(bool),
-        _starts(counts),
+        rows.outside.astype(bool),
+        _starts(rows.interval_count),
         low,
         high,
     )
     return _without_the_impossible(_merged(table))
 
 
-def _by_use(channel: Ints, layouts: list[Layout], tables: list[Ints]) -> tuple[Ints, list[Layout], list[Ints]]:
-    """Channels in the order of their use, that of all events first: only so many fit the fast part of the index."""
-    use = np.bincount(channel, minlength=len(layouts))
-    order = [0, *(1 + np.argsort(-use[1:], kind="stable")).tolist()]
-    number = np.argsort(order).astype(np.int32)
-    return number[channel], [layouts[i] for i in order], [tables[i] for i in order]
+def _by_use(channel: Ints) -> tuple[list[int], Ints]:
+    """The channels in the order of their use, that of all events first, and the same ones by their place there.
+
+    Only so many of them fit the fast part of the index.
+    """
+    use = np.bincount(channel, minlength=1)
+    order = [0, *(at for at in (1 + np.argsort(-use[1:], kind="stable")).tolist() if use[at])]
+    number = np.zeros(len(use), np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return order, number[channel]
 
 
 def _merged(table: Predicates) -> Predicates:
@@ -175,7 +122,8 @@ def _selected(table: Predicates, keep: np.ndarray, low: Ints, high: Ints) -> Pre
     return Predicates(
         table.layouts,
         table.profile_of,
-        table.tests_of,
+        table.test_starts,
+        table.test,
         table.tests,
         table.conjunction[keep],
         table.channel[keep],
@@ -184,10 +132,6 @@ def _selected(table: Predicates, keep: np.ndarray, low: Ints, high: Ints) -> Pre
         low[of_interval],
         high[of_interval],
     )
-
-
-def _ints(values: array[int]) -> Ints:
-    return np.array(values, np.int32)
 
 
 def _starts(counts: Ints) -> Ints:

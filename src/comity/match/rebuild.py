@@ -1,6 +1,7 @@
 """Building an index in another process: the arrays come back through a file that is mapped into memory, not copied.
 
-`python -m comity.match.rebuild FILE` is the other process: profiles on standard input, the index in the file.
+`python -m comity.match.rebuild FILE` is the other process: what was read of profiles comes on standard input, the index
+goes into the file.
 """
 
 from __future__ import annotations
@@ -11,31 +12,45 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path as FilePath
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
 from comity.errors import Permanent
 from comity.event.types import AttributeType
 from comity.expression.tree import Expression
-from comity.match.channels import Path
+from comity.match.channels import Channel, Path
 from comity.match.index import ProfileIndex
+from comity.match.pace import Rest, no_rest
+from comity.match.predicates import settled
+from comity.match.reading import Rows
 
-CHUNK = 500
-"""Profiles that are sent at a time; sending one chunk keeps the interpreter busy for a few milliseconds."""
 _ALIGNMENT = 64
 
 
-def build_elsewhere(
-    profiles: Sequence[Expression],
-    attributes: Mapping[Path, AttributeType] | None,
-    sample: pa.RecordBatch | None,
-    ids: Sequence[int],
-) -> ProfileIndex:
-    """What `ProfileIndex.build` gives, built by another process."""
+class Ingredients(NamedTuple):
+    """What an index is built from: rows of profiles that were read, and what their numbers mean."""
+
+    rows: Rows
+    channels: list[Channel]
+    tests: list[Expression]
+    attributes: Mapping[Path, AttributeType] | None = None
+    sample: pa.RecordBatch | None = None
+
+
+def build(ingredients: Ingredients, rest: Rest = no_rest) -> ProfileIndex:
+    """The index over rows, ready for removals."""
+    rows, channels, tests, attributes, sample = ingredients
+    index = ProfileIndex.over(settled(rows, channels, tests, rest), attributes, sample, rest=rest)
+    index.prepare_removal()
+    return index
+
+
+def build_elsewhere(ingredients: Ingredients) -> ProfileIndex:
+    """What `build` gives, built by another process."""
     with tempfile.TemporaryDirectory(prefix="comity-") as folder:
         file = FilePath(folder) / "index"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -43,32 +58,27 @@ def build_elsewhere(
         with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
             assert process.stdin is not None
             with suppress(BrokenPipeError):  # its exit status says more
-                _send(process.stdin, profiles, attributes, sample, ids)
+                _send(process.stdin, ingredients)
         if process.returncode != 0:
             raise Permanent("the process that builds the index failed", code="index-build-failed")
         return read_index(file)
 
 
-def _send(
-    stream: IO[bytes],
-    profiles: Sequence[Expression],
-    attributes: Mapping[Path, AttributeType] | None,
-    sample: pa.RecordBatch | None,
-    ids: Sequence[int],
-) -> None:
-    pickle.dump((attributes, sample, list(ids)), stream, protocol=5)
-    for start in range(0, len(profiles), CHUNK):
-        pickle.dump(profiles[start : start + CHUNK], stream, protocol=5)
+def _send(stream: IO[bytes], ingredients: Ingredients) -> None:
+    """In pieces: each keeps the interpreter busy for a few milliseconds."""
+    for channel in ingredients.channels:
+        pickle.dump(channel, stream, protocol=5)
     pickle.dump(None, stream)
+    pickle.dump(ingredients._replace(channels=[]), stream, protocol=5)
     stream.close()
 
 
-def _receive(stream: IO[bytes]) -> ProfileIndex:
-    attributes, sample, ids = pickle.load(stream)
-    profiles: list[Expression] = []
-    while (chunk := pickle.load(stream)) is not None:
-        profiles.extend(chunk)
-    return ProfileIndex.build(profiles, attributes, sample, ids=ids)
+def _receive(stream: IO[bytes]) -> Ingredients:
+    channels: list[Channel] = []
+    while (channel := pickle.load(stream)) is not None:
+        channels.append(channel)
+    rest: Ingredients = pickle.load(stream)
+    return rest._replace(channels=channels)
 
 
 def write_index(index: ProfileIndex, file: FilePath) -> None:
@@ -100,4 +110,4 @@ def read_index(file: FilePath) -> ProfileIndex:
 
 
 if __name__ == "__main__":
-    write_index(_receive(sys.stdin.buffer), FilePath(sys.argv[1]))
+    write_index(build(_receive(sys.stdin.buffer)), FilePath(sys.argv[1]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from comity.event.kinds import Kind, Value, to_microseconds
 from comity.event.times import parse_duration, parse_timestamp
@@ -58,6 +59,14 @@ class RegionReader:
         self._plains: dict[Path, int] = {}
         self._declared = declared or {}
         self._kinds: dict[Path, Kind | None] = {}
+        self._readers: dict[type, Callable[[Any], Region | None]] = {
+            Compare: self._compared,
+            Exists: self._exists,
+            IsType: self._is_type,
+            TextTest: self._text_test,
+            In: self._in,
+            Between: self._between,
+        }
 
     def type_names(self, names: tuple[str, ...]) -> None:
         """Makes types known, a type before its subtypes; larger families first keep every family together."""
@@ -66,35 +75,42 @@ class RegionReader:
             channel.string(name)
 
     def region(self, node: Expression) -> Region | None:
-        """The region that is the atom; None when it is a test."""
-        if isinstance(node, Compare):
-            return self._compared(node)
-        if isinstance(node, Exists):
-            return self._plain(node.attribute.path), (PRESENT,)
-        if isinstance(node, IsType):
-            return self._types(node.names)
-        if not isinstance(node, In | Between | TextTest) or not isinstance(node.operand, Attribute):
+        """The region that is the atom; None when it is a test, or no atom."""
+        read = self._readers.get(type(node))
+        return read(node) if read else None
+
+    def _exists(self, node: Exists) -> Region:
+        return self._plain(node.attribute.path), (PRESENT,)
+
+    def _is_type(self, node: IsType) -> Region:
+        return self._types(node.names)
+
+    def _text_test(self, node: TextTest) -> Region | None:
+        if type(node.operand) is not Attribute:
             return None
-        path = node.operand.path
-        if isinstance(node, TextTest):
-            return self._text(node.operator, path, node.text, node.negated)
-        if isinstance(node, In):
-            values = [item.value for item in node.items if isinstance(item, Literal)]
-            return self._list(path, values, node.negated) if len(values) == len(node.items) else None
-        if isinstance(node.low, Literal) and isinstance(node.high, Literal):
-            return self._range(path, node.low.value, node.high.value, node.negated)
+        return self._text(node.operator, node.operand.path, node.text, node.negated)
+
+    def _in(self, node: In) -> Region | None:
+        values = [item.value for item in node.items if type(item) is Literal]
+        if type(node.operand) is not Attribute or len(values) < len(node.items):
+            return None
+        return self._list(node.operand.path, values, node.negated)
+
+    def _between(self, node: Between) -> Region | None:
+        if type(node.operand) is Attribute and type(node.low) is Literal and type(node.high) is Literal:
+            return self._range(node.operand.path, node.low.value, node.high.value, node.negated)
         return None
 
     def _compared(self, node: Compare) -> Region | None:
         left, right = node.left, node.right
-        if isinstance(left, Attribute) and isinstance(right, Literal):
+        if type(left) is Attribute and type(right) is Literal:
             return self._comparison(node.operator, left.path, right.value)
-        if isinstance(left, Literal) and isinstance(right, Attribute):
+        if type(left) is Literal and type(right) is Attribute:
             return self._comparison(MIRRORED[node.operator], right.path, left.value)
         return None
 
     def _comparison(self, symbol: str, path: Path, value: Value) -> Region | None:
-        if isinstance(value, bool):
+        if type(value) is bool:
             number = self._plain(path)
             points = {"=": (TRUE if value else FALSE,), "!=": (FALSE if value else TRUE,)}.get(symbol, ())
             return number, tuple((point, point) for point in points)
@@ -146,7 +162,7 @@ class RegionReader:
         points: dict[Interval, dict[Value, int]] = {}
         numbers: set[int] = set()
         for value in values:
-            if isinstance(value, bool):
+            if type(value) is bool:
                 numbers.add(self._plain(path))
                 points.setdefault(BOOLS, {})[value] = TRUE if value else FALSE
                 continue
