@@ -18,7 +18,7 @@ from comity.event.types import EVENT, AttributeType, EventType
 from comity.match.operands import OperandMatcher
 from comity.pattern.bank import Bank, BankState
 from comity.pattern.bound import BoundPattern
-from comity.pattern.text.profiles import parse_composite
+from comity.profile.blocks import parse_composite
 
 from workload_detect import PATTERNS, STEPS, TYPES, Events, draw_profiles  # isort: skip
 

@@ -9,8 +9,8 @@ import pytest
 
 from comity.errors import ComityError, Faults
 from comity.pattern.bounds import unbounded
-from comity.pattern.text.profiles import parse_composite
 from comity.pattern.tree import Both, Either, Operand, Selection, Sequence, Silence, Together, walk
+from comity.profile.blocks import parse_composite
 from tests.docs.pages import DOCS
 from tests.pattern.letters import WORKED, every_way, profile, trace
 

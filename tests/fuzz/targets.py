@@ -21,11 +21,11 @@ from comity.event.schemas.formats import FORMATS
 from comity.expression.parse import parse, parse_filter
 from comity.expression.render import render
 from comity.federation.files import load
-from comity.language.fedreg import read_fedreg
-from comity.pattern.text.profiles import parse_composites
-from comity.pattern.text.rdl import parse_rdl
+from comity.language.fedreg.read import read_fedreg
+from comity.language.files import parse_profiles
+from comity.language.rdl.read import parse_rdl
 from comity.pattern.text.render import render_composite
-from comity.profile.files import parse_profiles
+from comity.profile.blocks import parse_composites
 from tests.event import hostile
 from tests.fuzz.target import Target
 

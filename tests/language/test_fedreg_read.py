@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
@@ -22,8 +23,10 @@ from comity.expression.render import render
 from comity.expression.scope import Scope
 from comity.expression.simplify import simplify
 from comity.expression.tree import Attribute, Expression
-from comity.language.fedreg import FEDREG_URI, read_fedreg
 from comity.language.fedreg.filters import parse_filter
+from comity.language.fedreg.read import read_fedreg
+from comity.language.fedreg.words import FEDREG_URI
+from comity.profile.entries import entry_of
 
 TEXT = AttributeType(Kind.STRING)
 GPS = EventType("GPSEvent", "city", own=dict.fromkeys(("longitude", "latitude", "altitude"), TEXT))
@@ -80,12 +83,12 @@ FIGURE_5_16_B = """<xce:Subscription> <xce:Template type="Bus Position"> <BusLin
 )
 def test_the_figures_are_read_as_they_are_printed(text: str, on: str, where: str) -> None:
     (found,) = read_fedreg(text, TYPES)
-    assert (found.on, render(found.where)) == (on, where)
+    assert (found.on, render(found.where.tree)) == (on, where)
 
 
 def test_figure_5_3_is_a_daily_window() -> None:
     (found,) = read_fedreg(FIGURE_5_3, TYPES, name="office_hours")
-    assert found.entry("audit") == {
+    assert entry_of(replace(found, domain="audit")) == {
         "domain": "audit",
         "on": "LoggedOn",
         "where": "true",
@@ -111,7 +114,7 @@ def sighting(room: str, hour: int, minute: int = 0) -> Event:
 )
 def test_figure_5_2_b_matches_rooms_during_the_day(event: Event, matches: bool) -> None:
     (found,) = read_fedreg(FIGURE_5_2_B, TYPES)
-    assert holds(bound(found.where, BADGE), event) is matches
+    assert holds(bound(found.where.tree, BADGE), event) is matches
 
 
 def bound(tree: Expression, type: EventType) -> Expression:
@@ -142,7 +145,7 @@ def test_figure_5_16_from_the_contract_to_the_local_type() -> None:
     mapping, faults = read_mapping(texts, Scope(LOCATION, Taxonomy("city", [LOCATION])), POSITION)
     assert faults == []
     (local,) = read_fedreg(FIGURE_5_16_B, TYPES)
-    wanted = bound(local.where, POSITION)
+    wanted = bound(local.where.tree, POSITION)
     translated = simplify(mapping.translate(wanted), LOCATION)
     assert "+" not in render(translated)
     for event in BUSES:
@@ -164,7 +167,7 @@ def test_figure_5_16_from_the_local_to_the_contract_type() -> None:
     mapping, faults = read_mapping(texts, Scope(POSITION, Taxonomy("bus", [POSITION])), LOCATION)
     assert faults == []
     (contract,) = read_fedreg(FIGURE_5_16_A, TYPES)
-    wanted = bound(contract.where, LOCATION)
+    wanted = bound(contract.where.tree, LOCATION)
     translated = simplify(mapping.translate(wanted), POSITION)
     for place, matches in (("Main Street, London", True), ("Main Street", False), ("Mill Lane, London", False)):
         event = Event("1", "bus", "bus.Bus_Position", None, {"BusLine": "7788", "Time": "t", "LocationName": place})
@@ -292,7 +295,7 @@ def metas(**given: str) -> str:
 def test_meta_information_becomes_fields_of_the_profile(given: dict[str, str], entry: dict[str, Any]) -> None:
     noon = datetime(2026, 5, 1, 12, tzinfo=UTC)
     (found,) = read_fedreg(subscription(metas(**given)), TYPES, registered=noon)
-    assert found.entry() == {"on": "LoggedOn", "where": "true", **entry}
+    assert entry_of(found) == {"on": "LoggedOn", "where": "true", **entry}
 
 
 @pytest.mark.parametrize(
@@ -328,14 +331,14 @@ def test_several_templates_are_several_profiles() -> None:
 
 def test_a_wildcard_asks_nothing_and_a_part_of_one_asks_for_a_text() -> None:
     inside = "<user>*</user><host/>"
-    assert render(read_fedreg(subscription(inside), TYPES)[0].where) == "true"
+    assert render(read_fedreg(subscription(inside), TYPES)[0].where.tree) == "true"
     inside = r"<user>a\*b*100%_</user>"
-    assert render(read_fedreg(subscription(inside), TYPES)[0].where) == r"user like 'a*b%100\%\_'"
+    assert render(read_fedreg(subscription(inside), TYPES)[0].where.tree) == r"user like 'a*b%100\%\_'"
 
 
 def test_identity_and_time_of_an_event_can_be_asked_for() -> None:
     (found,) = read_fedreg(subscription('<src>house_a</src><ts filter="&lt; 12:00"/>'), TYPES)
-    assert render(found.where) == "event.source = 'house_a' and time_of_day(event.time) < duration('PT12H')"
+    assert render(found.where.tree) == "event.source = 'house_a' and time_of_day(event.time) < duration('PT12H')"
 
 
 def test_types_of_contracts_are_found_by_their_simple_name() -> None:
@@ -375,6 +378,6 @@ def test_times_of_day_are_exact() -> None:
     (found,) = read_fedreg(subscription('<time filter="> 09:00"/>', "ActiveBadgeSighting"), TYPES)
     just_after = datetime(2026, 5, 1, 9, tzinfo=UTC) + timedelta(microseconds=1)
     event = Event("1", "s", "lab.ActiveBadgeSighting", just_after, {"room": "1", "time": just_after})
-    assert holds(bound(found.where, BADGE), event)
-    assert found.meta.active is None
+    assert holds(bound(found.where.tree, BADGE), event)
+    assert found.terms.active is None
     assert time(9) < just_after.time()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, time
 
 import pytest
@@ -14,8 +15,10 @@ from comity.expression.bind import bind_filter
 from comity.expression.evaluate import holds
 from comity.expression.parse import parse
 from comity.expression.tree import Expression, disjunction
-from comity.language.fedreg import Printed, Subscription, read_fedreg, to_fedreg
-from comity.language.fedreg.subscription import Meta
+from comity.language.fedreg.read import read_fedreg
+from comity.language.fedreg.write import to_fedreg
+from comity.language.language import Printed
+from comity.profile import Profile, Terms
 from comity.testing.filters import BASE, typed_filters, typed_scope
 from comity.testing.samples import events
 
@@ -35,18 +38,18 @@ LOGGED = EventType(
 )
 
 
-def printed(where: str, meta: Meta | None = None) -> Printed:
-    return to_fedreg([Subscription("s", "LoggedOn", parse(where), meta or Meta())], {"LoggedOn": LOGGED})
+def printed(where: str, terms: Terms | None = None) -> Printed:
+    return to_fedreg([replace(Profile.of("s", where, on="LoggedOn"), terms=terms or Terms())], {"LoggedOn": LOGGED})
 
 
 def read_back(text: str, on: str, type: EventType) -> Expression:
-    return disjunction([one.where for one in read_fedreg(text, {on: type})])
+    return disjunction([one.where.tree for one in read_fedreg(text, {on: type})])
 
 
 @given(FILTERS, st.data())
 def test_what_is_printed_reads_back_as_the_same_filter(text: str, data: st.DataObject) -> None:
     tree = bind_filter(parse(text), typed_scope())
-    found = to_fedreg([Subscription("s", "Base", parse(text))], {"Base": BASE})
+    found = to_fedreg([Profile.of("s", text, on="Base")], {"Base": BASE})
     again = bind_filter(read_back(found.text, "Base", BASE), typed_scope())
     for event in data.draw(st.lists(events(BASE), min_size=5, max_size=10)):
         if found.left:
@@ -60,7 +63,7 @@ def test_most_filters_are_printed_wholly() -> None:
 
     @given(FILTERS)
     def count(text: str) -> None:
-        exact.append(not to_fedreg([Subscription("s", "Base", parse(text))], {"Base": BASE}).left)
+        exact.append(not to_fedreg([Profile.of("s", text, on="Base")], {"Base": BASE}).left)
 
     count()
     assert sum(exact) > len(exact) / 4
@@ -122,8 +125,8 @@ def test_what_cannot_be_said_is_left_out_with_its_reason(where: str, code: str) 
 
 
 def test_meta_information_comes_back() -> None:
-    meta = Meta((time(22, 0, 30), time(6)), datetime(2027, 1, 1, tzinfo=UTC), 100, ("house_a", "street"))
-    found = printed("user = 'a'", meta)
+    terms = Terms((time(22, 0, 30), time(6)), datetime(2027, 1, 1, tzinfo=UTC), 100, ("house_a", "street"))
+    found = printed("user = 'a'", terms)
     (again,) = read_fedreg(found.text, {"LoggedOn": LOGGED})
-    assert again.meta == meta
+    assert again.terms == terms
     assert '<xce:meta type="qos">real-time</xce:meta>' in found.text

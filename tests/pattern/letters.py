@@ -24,8 +24,8 @@ from comity.pattern.extract import Extraction, one_by_one
 from comity.pattern.occurrence import microseconds
 from comity.pattern.reference.reports import reports
 from comity.pattern.rows import Found, found_reports
-from comity.pattern.text.profiles import parse_composite
 from comity.pattern.tree import bound_operands
+from comity.profile.blocks import parse_composite
 
 START = datetime(2026, 5, 1, 10, tzinfo=UTC)
 WORKED = "A1 B1 C1 B2 A2 D1 E1 F1 D2 B3 G1 D3"

@@ -18,7 +18,7 @@ from comity.pattern.extract import Extraction, one_by_one
 from comity.pattern.occurrence import microseconds
 from comity.pattern.reference.reports import reports
 from comity.pattern.rows import found_reports
-from comity.pattern.text.profiles import parse_composite
+from comity.profile.blocks import parse_composite
 from comity.testing.patterns import START, composites, traces
 
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from tests.pattern.letters import profile
 
 from comity.errors import ComityError, Faults
+from comity.language.rdl.read import parse_rdl
 from comity.pattern.bound import bind_pattern
 from comity.pattern.bounds import check_bounded, framed_everywhere, unbounded
-from comity.pattern.text.profiles import parse_composite
-from comity.pattern.text.rdl import parse_rdl
 from comity.pattern.tree import Operand, Pattern, Selection, walk
+from comity.profile.blocks import parse_composite
 from comity.testing.absences import absences
 from comity.testing.patterns import patterns
 

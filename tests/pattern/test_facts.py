@@ -10,7 +10,7 @@ from comity.pattern.bounds import unbounded
 from comity.pattern.explain import explain_patterns, pattern_edges
 from comity.pattern.facts import conditions, kept, key_texts, why_general, why_one_trace
 from comity.pattern.flat.bank import as_flat
-from comity.pattern.text.profiles import parse_composite
+from comity.profile.blocks import parse_composite
 from comity.testing.patterns import bound_patterns
 
 

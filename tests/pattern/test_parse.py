@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from comity.errors import Faults, Misuse
 from comity.expression.parse import parse
+from comity.language.rdl.read import scan_rdl
 from comity.limits import limited
 from comity.pattern.parameters import ALL, COLLECT, FIRST, LAST, Consume, Duplicates, Parameters
 from comity.pattern.text.parse import parse_pattern
-from comity.pattern.text.profiles import parse_composite, parse_composites, scan_composites
-from comity.pattern.text.rdl import scan_rdl
 from comity.pattern.text.render import render_pattern
 from comity.pattern.tree import Absent, Both, Either, Operand, Selection, Sequence, Silence, Together, operands
+from comity.profile.blocks import parse_composite, parse_composites, scan_composites
 
 S = 1_000_000
 A, B, C, N = (Operand(name, name) for name in "ABCN")
@@ -269,7 +269,7 @@ def test_duplicates(text, general, own):
 
 def test_parse_composites_of_several():
     text = "PROFILE a\nON A\nprofile on on B\n\n  profile c.1-x\n  on C"
-    assert [(one.name, one.composite.pattern, str(one.spot.place)) for one in parse_composites(text)] == [
+    assert [(one.name, one.composite.pattern, str(one.place)) for one in parse_composites(text)] == [
         ("a", A, "1:1"),
         ("on", B, "3:1"),
         ("c.1-x", C, "5:3"),

@@ -5,7 +5,7 @@ from tests.pattern.letters import RULES
 
 from comity.errors import Faults, Misuse
 from comity.expression.parse import parse
-from comity.pattern.text.rdl import is_rdl, parse_rdl, scan_rdl
+from comity.language.rdl.read import is_rdl, parse_rdl, scan_rdl
 from comity.pattern.text.render import render_composite
 from comity.pattern.tree import Both, Operand
 
@@ -147,7 +147,7 @@ def test_parse_rdl_refuses(text, place, code):
 def test_scan_rdl_gives_the_good_rules_beside_the_faults():
     text = "// mine\nrule a onEvent A a where a.x >;\nrule b onEvent B b; rule c onEvent;\n\n  rule d\n  onEvent D d"
     found, faults = scan_rdl(text, "f.rdl")
-    assert [(one.name, str(one.spot.place)) for one in found] == [("b", "f.rdl:3:1"), ("d", "f.rdl:5:3")]
+    assert [(one.name, str(one.place)) for one in found] == [("b", "f.rdl:3:1"), ("d", "f.rdl:5:3")]
     assert [str(fault.place) for fault in faults] == ["f.rdl:2:31", "f.rdl:3:35"]
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from comity.pattern.text.parse import parse_pattern
-from comity.pattern.text.profiles import parse_composite
 from comity.pattern.text.render import render_composite, render_pattern
+from comity.profile.blocks import parse_composite
 from comity.testing.patterns import composites, patterns
 
 

@@ -18,11 +18,11 @@ from tests.pattern.letters import RULES, START, WORKED, every_way, profile, trac
 from comity.cli.main import run
 from comity.event.event import Event
 from comity.event.formats.jsonlines import encode
+from comity.language.rdl.read import parse_rdl
 from comity.pattern.bound import BoundPattern
 from comity.pattern.detector import Detector
 from comity.pattern.reference.reports import reports
 from comity.pattern.report import Report
-from comity.pattern.text.rdl import parse_rdl
 
 Detect = Callable[..., list[dict[str, object]]]
 

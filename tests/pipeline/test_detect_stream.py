@@ -26,10 +26,10 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.bounds import unbounded
 from comity.pattern.occurrence import microseconds
 from comity.pattern.reference.reports import reports
-from comity.pattern.text.profiles import parse_composite
 from comity.pipeline.detect.state import PatternStates
 from comity.pipeline.detect.stream import DetectStream
 from comity.plan.stages import Summary
+from comity.profile.blocks import parse_composite
 from comity.testing.patterns import SECOND, START, composites, traces
 
 pytestmark = pytest.mark.spark
@@ -269,7 +269,7 @@ def write_numbered(folder: Path, first: int, files: int) -> list[Event]:
 PROGRAM = f"""
 import sys
 from pathlib import Path
-from comity.pattern.text.profiles import parse_composite
+from comity.profile.blocks import parse_composite
 from comity.pipeline.detect.stream import DetectStream
 from comity.pipeline.session import spark_session
 

@@ -16,7 +16,6 @@ from comity.event.formats.avro import encode_avro
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
 from comity.limits import limited
-from comity.pattern.text.profiles import parse_composite
 from comity.pipeline.detect.run import detect_on_spark
 from comity.pipeline.detect.stream import DetectStream
 from comity.pipeline.doubts import NO_DOUBTS, Attempts, Doubts
@@ -24,6 +23,7 @@ from comity.pipeline.quarantine import Quarantine
 from comity.pipeline.run import run_on_spark
 from comity.pipeline.stream import StreamRun
 from comity.plan import compile_plan
+from comity.profile.blocks import parse_composite
 from comity.testing.poison import parquet_with_broken_page, truncated, truncated_gzip
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"

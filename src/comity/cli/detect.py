@@ -154,8 +154,8 @@ def _run_stream(request: DetectRequest, out: Path | None, pace: StreamPace, fail
 
 def _patterns(path: Path, taxonomy: Taxonomy | None, *, stream: bool) -> list[BoundPattern]:
     """The composite profiles of a file, bound; of a stream, such as can run for ever."""
+    from comity.language.files import read_bound_patterns
     from comity.pattern.bounds import check_bounded
-    from comity.profile.patterns import read_bound_patterns
 
     found = read_bound_patterns(path, taxonomy)
     if stream:

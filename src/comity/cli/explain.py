@@ -95,10 +95,10 @@ def explain(
 
 def _explain_file(path: Path, profile: str | None, taxonomy: Taxonomy | None, format: Shape) -> None:
     """Explain the composite profiles of a file."""
+    from comity.language.files import read_bound_patterns
     from comity.pattern.explain import explain_patterns, pattern_edges
-    from comity.profile.patterns import read_composites
 
-    explained = explain_patterns(read_composites(path, taxonomy))
+    explained = explain_patterns(read_bound_patterns(path, taxonomy, composite_only=True))
     found = _only(explained, profile, path)
     if format is Shape.JSON:
         write_json({"patterns": [one.as_dict() for one in found]}, indent=2)

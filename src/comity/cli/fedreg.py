@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,9 +16,7 @@ from comity.event.types import EventType
 
 if TYPE_CHECKING:
     from comity.federation.model import Federation
-    from comity.federation.schema import ProfileFile
-    from comity.language.fedreg import Subscription
-    from comity.language.fedreg.subscription import Meta
+    from comity.profile.profile import Profile
 
 EXAMPLE = "Example:  comity fedreg read watch.xml --domain house_b --federation examples/two_houses"
 READ_EXAMPLE = EXAMPLE
@@ -55,20 +54,21 @@ def read(
     With types the values mean what the type declares; without, what they look like.
     """
     from comity.document import read_text
-    from comity.language.fedreg import read_fedreg
+    from comity.language.fedreg.read import read_fedreg
+    from comity.profile.entries import entry_of, write_entries
 
     known = _types(types, federation, domain)
     registered = _moment(at)
     found = read_fedreg(read_text(file), known, name=name or _name(file), registered=registered, file=str(file))
     if federation is not None and domain is not None:
         _check(found, domain, federation, file)
-    if any(one.meta.active for one in found):
+    if any(one.terms.active for one in found):
         console(stderr=True).print("note: times of day are in UTC, here and in the profiles", style="dim")
-    entries = {one.name: one.entry(domain) for one in found}
+    named = [replace(one, domain=domain) for one in found]
     if format is Format.JSON:
-        write_json({"profiles": entries}, indent=2)
+        write_json({"profiles": {one.name: entry_of(one) for one in named}}, indent=2)
     else:
-        _print_yaml({"profiles": entries})
+        console().print(write_entries(named), end="", lines=True)
 
 
 @app.command(epilog=WRITE_EXAMPLE)
@@ -84,20 +84,16 @@ def write(
     What FedReg cannot say is left out, and told: the subscription then asks for more than the profile.
     """
     from comity.federation import load
-    from comity.language.fedreg import to_fedreg
-    from comity.language.reasons import Reason
+    from comity.language.fedreg.write import to_fedreg
 
     loaded = load(federation)
     chosen = [_written(federation, loaded, name) for name in profile]
-    printed = to_fedreg([one for one, _ in chosen], {one.on: type for one, type in chosen})
-    contexts = [f"deliver of {name}" for name in profile if loaded.profiles[name].deliver]
-    why = "FedReg has no words for the context of what is delivered."
-    left = [*(Reason("no-delivery-context", one, why) for one in contexts), *printed.left]
+    printed = to_fedreg([one for one, _ in chosen], {one.on or "": type for one, type in chosen})
     if format is Format.JSON:
-        write_json({"text": printed.text, "left": [one.as_dict() for one in left]}, indent=2)
+        write_json({"text": printed.text, "left": [one.as_dict() for one in printed.left]}, indent=2)
         return
     console().print(printed.text, end="", lines=True)
-    for one in left:
+    for one in printed.left:
         console(stderr=True).print(f"left out: {one}  {one.explanation}", style="yellow")
 
 
@@ -139,65 +135,31 @@ def _visible(folder: Path, domain: str | None) -> dict[str, EventType]:
     return visible_types(federation, own.name)
 
 
-def _check(subscriptions: list[Subscription], domain: str, folder: Path, file: Path) -> None:
+def _check(profiles: list[Profile], domain: str, folder: Path, file: Path) -> None:
     """Refuse what the federation would refuse as a profile of the domain, for whatever reason."""
     from comity.federation.change import check
     from comity.federation.new_profile import NewProfile
 
     faults: list[ComityError] = []
-    for one in subscriptions:
-        fields = one.entry()
-        profile = NewProfile(one.name, domain, fields.pop("on"), fields.pop("where"), terms=fields)
+    for one in profiles:
+        line = one.place.line if one.place else None
         faults += [
-            Misuse(error.message, code=error.code, place=Place(str(file), one.line), hint=error.hint)
-            for error in check(folder, profile)
+            Misuse(error.message, code=error.code, place=Place(str(file), line), hint=error.hint)
+            for error in check(folder, NewProfile.of(replace(one, domain=domain)))
         ]
     if faults:
         raise Faults(faults)
 
 
-def _written(folder: Path, federation: Federation, name: str) -> tuple[Subscription, EventType]:
+def _written(folder: Path, federation: Federation, name: str) -> tuple[Profile, EventType]:
     """A profile as its file has it, without what it says about when and whose; that is beside it."""
-    from comity.expression.parse import parse_filter
-    from comity.language.fedreg import Subscription
+    from comity.federation.change import profiles_in
 
     bound = federation.profiles.get(name)
-    given = _entry(folder, name)
-    if bound is None or given is None:
+    found = next((one for one in profiles_in(folder) if one.name == name), None)
+    if bound is None or found is None:
         composite = name in federation.composites
         message = f"{name!r} is a composite profile" if composite else f"there is no profile {name!r}"
         hint = "FedReg has no patterns" if composite else f"known: {', '.join(federation.profiles)}"
         raise Misuse(message, code="composite-profile" if composite else "unknown-profile", hint=hint)
-    return Subscription(name, given.on, parse_filter(given.where), _meta(given)), bound.type
-
-
-def _entry(folder: Path, name: str) -> ProfileFile | None:
-    """A profile as it stands in the files of a federation."""
-    from comity.document import read_document, validate
-    from comity.federation.files import federation_files
-    from comity.federation.schema import ProfilesFile
-
-    for path in federation_files(folder):
-        document = read_document(path)
-        keys = document.data if isinstance(document.data, dict) else {}
-        if "domain" not in keys and "contract" not in keys and name in (keys.get("profiles") or {}):
-            return validate(document, ProfilesFile).profiles[name]
-    return None
-
-
-def _meta(given: ProfileFile) -> Meta:
-    """The meta information of an entry in a file of profiles."""
-    from comity.language.fedreg.subscription import Meta
-
-    active = (given.active.begin, given.active.until or time(0)) if given.active is not None else None
-    expires = given.expires
-    if expires is not None and expires.tzinfo is None:
-        expires = expires.replace(tzinfo=UTC)
-    return Meta(active, expires, given.priority, tuple(given.scope))
-
-
-def _print_yaml(value: dict[str, Any]) -> None:
-    import yaml  # type: ignore[import-untyped, unused-ignore]
-
-    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)
-    console().print(text.replace("\n    'on': ", "\n    on: "), end="", lines=True)
+    return found, bound.type

@@ -149,7 +149,7 @@ def _of_file(
 ) -> tuple[list[NewProfile], tuple[str, str] | None]:
     """The profiles of a file, and its name and text, if faults can be shown there."""
     from comity.federation.new_profile import read_new_profiles
-    from comity.profile.files import is_text_form
+    from comity.language.files import is_text_form
 
     if any(one is not None for one in given):
         raise Misuse("the profiles come from a file, so NAME and what is about one have no place", code="bad-usage")

@@ -118,7 +118,7 @@ def _micros(moment: datetime | None) -> int | None:
 def _chosen(path: Path, name: str | None) -> Profile:
     """The composite profile of that name, or the only one."""
     from comity.document import did_you_mean
-    from comity.profile.files import read_profiles
+    from comity.language.files import read_profiles
 
     profiles = read_profiles(path)
     composite = {one.name: one for one in profiles if one.composite is not None}

@@ -16,15 +16,19 @@ Model = TypeVar("Model", bound="BaseModel")
 Location = tuple[str | int, ...]
 
 
-def validate(document: Document, model: type[Model]) -> Model:
-    """The document as an instance of `model`; raises `Faults` with one `Misuse` for each error."""
+def validate(document: Document, model: type[Model], data: Any = None, at: Location = ()) -> Model:
+    """The document as an instance of `model`, or a part of it, which stands at a path.
+
+    Raises `Faults` with one `Misuse` for each error.
+    """
     from pydantic import ValidationError
 
+    data = data if at else document.data
     try:
-        return model.model_validate(document.data)
+        return model.model_validate(data)
     except ValidationError as error:
-        details = _of_the_branch_meant(error.errors(include_url=False), document.data)
-        raise Faults([_misuse(document, model, detail) for detail in details]) from None
+        details = _of_the_branch_meant(error.errors(include_url=False), data)
+        raise Faults([_misuse(document, model, detail, at) for detail in details]) from None
 
 
 def _of_the_branch_meant(details: Sequence[ErrorDetails], data: Any) -> list[ErrorDetails]:
@@ -38,9 +42,9 @@ def _of_the_branch_meant(details: Sequence[ErrorDetails], data: Any) -> list[Err
     ]
 
 
-def _misuse(document: Document, model: type[BaseModel], detail: ErrorDetails) -> ComityError:
+def _misuse(document: Document, model: type[BaseModel], detail: ErrorDetails, at: Location) -> ComityError:
     location = detail["loc"]
-    path = _path(document.data, location)
+    path = _path(document.data, (*at, *location))
     last = str(location[-1]) if location else ""
     match detail["type"]:
         case "extra_forbidden":

@@ -22,18 +22,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.connect.durable import sync, sync_stream
-from comity.document import Document, did_you_mean, parse_document, read_document, read_text, validate
+from comity.document import Document, did_you_mean, parse_document, read_document, read_text
 from comity.errors import ComityError, Faults, Misuse, Place, Retryable
 from comity.federation.costs import check_costs, cost_of
 from comity.federation.files import federation_files, load_files
 from comity.federation.layout import PROFILES, with_fields, with_profiles, without_profile
 from comity.federation.model import CompositeSubscription, Federation, Subscription
 from comity.federation.nested import FEDERATION_NAMES
-from comity.federation.new_profile import NewProfile, new_profile_of
-from comity.federation.schema import TERMS, ProfilesFile
+from comity.federation.new_profile import NewProfile
 from comity.federation.text_profiles import text_profiles
 from comity.limits import limits
 from comity.pattern.text.clauses import PARAMETERS
+from comity.profile.entries import scan_entries
+from comity.profile.profile import Profile
+from comity.profile.terms import TERMS
 
 if TYPE_CHECKING:
     from comity.match.cost import ProfileCost
@@ -124,32 +126,28 @@ def _wait_for(descriptor: int, root: Path) -> None:
 def listed(root: Path, federation: Federation) -> list[ListedProfile]:
     """The profiles of a federation, in the order of the files."""
     known: dict[str, Subscription | CompositeSubscription] = {**federation.profiles, **federation.composites}
-    homes = _homes(federation_files(root))
-    documents = {id(document): document for document in homes.values()}
-    entries = {at: validate(document, ProfilesFile).profiles for at, document in documents.items()}
-    found = [
-        ListedProfile(
-            known[name],
-            document.place((PROFILES, name), key=True),
-            NewProfile.of_entry(name, entries[id(document)][name]),
-            cost_of(known[name]),
-        )
-        for name, document in homes.items()
-        if name in known
-    ]
-    return found + [
-        ListedProfile(
-            known[one.name], one.place or Place(), new_profile_of(one, known[one.name].domain), cost_of(known[one.name])
-        )
-        for one in text_profiles(root)
+    return [
+        ListedProfile(known[one.name], one.place or Place(), _as_written(one, known), cost_of(known[one.name]))
+        for one in profiles_in(root)
         if one.name in known
     ]
+
+
+def profiles_in(root: Path) -> list[Profile]:
+    """The profiles of a federation's files, as far as they can be read: those of YAML files first."""
+    documents = {str(document.file): document for document in _homes(federation_files(root)).values()}
+    return [profile for one in documents.values() for profile in scan_entries(one)[0]] + text_profiles(root)
+
+
+def _as_written(profile: Profile, known: Mapping[str, Subscription | CompositeSubscription]) -> NewProfile:
+    return NewProfile.of(replace(profile, domain=known[profile.name].domain))
 
 
 def written(root: Path, name: str) -> NewProfile | None:
     """A profile as it is written in the files of a federation; None when it is not there."""
     document = _homes(federation_files(root)).get(name)
-    return None if document is None else NewProfile.of_entry(name, validate(document, ProfilesFile).profiles[name])
+    entries = [] if document is None else scan_entries(document)[0]
+    return next((NewProfile.of(one) for one in entries if one.name == name), None)
 
 
 def add(

@@ -27,12 +27,15 @@ from comity.federation.parties import Party
 from comity.federation.schema import DOMAIN_KEYS, CodesFile, FederationFile, RatesFile
 from comity.federation.subscriptions import ProfileReader
 from comity.federation.tables import code_tables, read_csv
-from comity.federation.text_profiles import YAML_SUFFIXES, is_profile_text, subscriber_of, text_profile_files
+from comity.federation.text_profiles import is_profile_text, subscriber_of, text_profile_files
+from comity.language.comity import YAML_SUFFIXES
+from comity.language.files import scan_profiles
 from comity.meaning.builtin import builtin
 from comity.meaning.ontology import Ontology
 from comity.meaning.ontology_file import read_ontology
 from comity.meaning.rates import Rates
 from comity.meaning.units import check_unit
+from comity.profile.entries import scan_entries
 
 _RESERVED = ("rejected", "dead-letters", "late", "quarantine")
 """Names that a domain may not have: folders of results are named after domains."""
@@ -316,14 +319,18 @@ class _Reader:
             dict(self.composites),
         )
         for document in self._profile_files:
-            self.guarded(partial(reader.take, document))
+            self.guarded(partial(self._take_entries, document, reader))
         for path in self._profile_texts:
             self.guarded(partial(self._take_text, path, reader))
         self.faults += reader.faults
         self.profiles, self.composites = reader.simple, reader.composite
 
+    def _take_entries(self, document: Document, reader: ProfileReader) -> None:
+        reader.take(scan_entries(document))
+
     def _take_text(self, path: Path, reader: ProfileReader) -> None:
-        reader.take_text(path, subscriber_of(path, self.folder, reader.domains))
+        domain = subscriber_of(path, self.folder, reader.domains)
+        reader.take(scan_profiles(path, reader.types_of(domain)), domain)
 
 
 def _in_row(document: Document, error: ComityError) -> ComityError:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from comity.document import parse_document, validate
-from comity.errors import Faults, Misuse
-from comity.federation.schema import TERMS, ProfileFile, ProfilesFile
+from comity.errors import Faults, Misuse, Place
+from comity.federation.subscriptions import check_complete
+from comity.language.files import is_text_form, parse_profiles
 from comity.pattern.text.clauses import PARAMETERS
-from comity.pattern.text.render import composite_clauses
-from comity.profile.files import is_text_form, parse_profiles
+from comity.profile.entries import entry_of
 from comity.profile.profile import Profile
 
 
@@ -36,12 +35,12 @@ class NewProfile:
         return {key: value for key, value in told.items() if value is not None} | {**self.parameters, **self.terms}
 
     @classmethod
-    def of_entry(cls, name: str, entry: ProfileFile) -> NewProfile:
-        """The profile that an entry of a file holds."""
-        given = {word: getattr(entry, word) for word in PARAMETERS}
-        said = {word: value for word, value in given.items() if value is not None}
-        terms = entry.model_dump(mode="json", by_alias=True, exclude_unset=True, include=set(TERMS))
-        return cls(name, entry.domain, entry.on, entry.where, entry.description, said, terms)
+    def of(cls, profile: Profile) -> NewProfile:
+        """A profile that was read, as it would be written."""
+        said = entry_of(profile)
+        parameters = {word: said[word] for word in PARAMETERS if word in said}
+        terms = profile.terms.fields
+        return cls(profile.name, said["domain"], said["on"], said["where"], profile.description, parameters, terms)
 
 
 def read_new_profiles(text: str, file: str, domain: str | None = None) -> list[NewProfile]:
@@ -52,36 +51,15 @@ def read_new_profiles(text: str, file: str, domain: str | None = None) -> list[N
     >>> read_new_profiles("profile hot on Heat h ; Heat i within 5 min limit 9", "new.txt", "house")[0].fields["on"]
     'Heat h ; Heat i within 5 min'
     """
-    if is_text_form(text, file):
-        return _read_text_form(text, file, domain)
-    if domain is not None:
-        hint = "leave --domain out; it is for composite profiles as text"
-        raise Misuse("the profiles of a YAML file name their domains", code="bad-usage", hint=hint)
-    document = parse_document(text, file)
-    found = validate(document, ProfilesFile).profiles
-    if not found:
-        raise document.fault("there are no profiles in it", ("profiles",), code="missing-key")
-    return [NewProfile.of_entry(name, one) for name, one in found.items()]
-
-
-def _read_text_form(text: str, file: str, domain: str | None) -> list[NewProfile]:
     profiles, faults = parse_profiles(text, file)
     if faults:
         raise Faults(faults)
-    if domain is None:
-        hint = "say it with --domain NAME"
-        raise Misuse("profiles as text do not name the domain that subscribes", code="bad-usage", hint=hint)
-    return [new_profile_of(profile, domain) for profile in profiles]
-
-
-def new_profile_of(profile: Profile, domain: str) -> NewProfile:
-    """A composite profile that was read from a text, for the domain that subscribes."""
-    if profile.composite is None:
-        hint = "write it in a YAML file, with `on`, or add it with --on TYPE"
-        message = f"the profile {profile.name!r} has no type, which it needs in a federation"
-        raise Misuse(message, code="missing-key", place=profile.place, hint=hint)
-    said = composite_clauses(profile.composite)
-    parameters = {
-        word: int(said[word]) if word in ("limit", "version") else said[word] for word in PARAMETERS if word in said
-    }
-    return NewProfile(profile.name, domain, said["on"], said.get("where", "true"), None, parameters)
+    if not profiles:
+        raise Misuse("there are no profiles in it", code="missing-key", place=Place(file))
+    if domain is not None and not is_text_form(text, file):
+        hint = "leave --domain out; it is for composite profiles as text"
+        raise Misuse("the profiles of a YAML file name their domains", code="bad-usage", hint=hint)
+    named = [replace(one, domain=one.domain or domain) for one in profiles]
+    for one in named:
+        check_complete(one)
+    return [NewProfile.of(one) for one in named]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from comity.event.times import parse_time_of_day, parse_timestamp
 from comity.visible import has_hidden
 
 Scalar = str | int | float | bool
@@ -81,81 +79,6 @@ class ContractFile(_Strict):
     tables: dict[Name, dict[str, Scalar]] = Field(default_factory=dict)
     functions: dict[Name, FunctionFile] = Field(default_factory=dict)
     earlier: list[EarlierFile] = Field(default_factory=list)
-
-
-def _time_of_day(value: Any) -> Any:
-    """A number would be taken for seconds; people write 8:00 as well as 08:00."""
-    if isinstance(value, time):
-        return value
-    found = parse_time_of_day(value) if isinstance(value, str) else None
-    if found is None:
-        raise ValueError("a time of day, in UTC, is written as 08:00, and with another offset as 08:00+01:00")
-    return found
-
-
-TimeOfDay = Annotated[time, BeforeValidator(_time_of_day)]
-
-
-def _moment(value: Any) -> Any:
-    """A time in UTC. A number would be taken for seconds since 1970, and a time without a zone is one in UTC."""
-    found = parse_timestamp(value) if isinstance(value, str) else value
-    if found is None and isinstance(value, str):
-        found = parse_timestamp(f"{value}T00:00:00Z" if len(value) == 10 else f"{value}Z")
-    if not isinstance(found, datetime):
-        raise ValueError("a point of time is written as 2026-12-31T18:00:00Z")
-    return found
-
-
-Moment = Annotated[datetime, BeforeValidator(_moment)]
-
-
-class ActiveFile(_Strict):
-    """The part of each day, in UTC, in which a profile is registered."""
-
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-
-    begin: TimeOfDay = Field(default=time(0), alias="from")
-    until: TimeOfDay | None = None
-    """The end, which is not part of it; midnight by default."""
-
-
-class ProfileFile(_Strict):
-    """A subscription of a domain: a type that it can see, or a pattern over such types, and a condition."""
-
-    domain: str
-    on: str
-    where: str = "true"
-    description: str | None = None
-    duplicates: str | int | None = None
-    consume: str | None = None
-    limit: int | None = None
-    ties: str | None = None
-    version: int | None = None
-    deliver: dict[str, str | int | float] = Field(default_factory=dict)
-    """The context in which the subscriber wants values, for example `{unit: degC}`."""
-    active: ActiveFile | None = None
-    expires: Moment | None = None
-    scope: list[str] = Field(default_factory=list)
-    """The domains, or federations, whose events are wanted; all of them by default."""
-    own: bool = False
-    """Whether events of the subscriber's own domain come back to it through contracts, too."""
-    priority: Annotated[int, Field(ge=-1000, le=1000)] = 0
-
-    @property
-    def clauses(self) -> dict[str, str]:
-        """What a composite profile says, by the words of its text form."""
-        given = {
-            name: getattr(self, name) for name in ("on", "where", "duplicates", "consume", "limit", "ties", "version")
-        }
-        return {name: str(value) for name, value in given.items() if value is not None}
-
-
-TERMS = ("deliver", "active", "expires", "scope", "own", "priority")
-"""How a profile is registered and delivered."""
-
-
-class ProfilesFile(_Strict):
-    profiles: dict[Name, ProfileFile]
 
 
 class FederationFile(_Strict):

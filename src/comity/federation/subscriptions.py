@@ -1,18 +1,16 @@
-"""Profile files: what domains subscribe to, bound to the types that they can see."""
+"""Profiles of domains, bound to the types that they can see."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
-from pathlib import Path
 
 from comity.contract.deliver_in import deliver_in
 from comity.contract.mapping import Mapping
-from comity.document import Document, did_you_mean, validate
+from comity.document import did_you_mean
 from comity.errors import ComityError, Faults, Misuse
-from comity.event.types import EVENT
-from comity.expression.bind import bind_text
+from comity.event.types import EVENT, EventType
 from comity.expression.parse import error_at
 from comity.expression.render import render
 from comity.expression.scope import Scope
@@ -20,20 +18,18 @@ from comity.expression.tree import TRUE, Attribute, Call, Compare, Expression, L
 from comity.federation.model import OPERAND, CompositeSubscription, Contract, Domain, Subscription
 from comity.federation.names import Names
 from comity.federation.parties import taxonomy_of
-from comity.federation.schema import ActiveFile, ProfileFile, ProfilesFile
+from comity.language.language import Reading
 from comity.pattern.bound import BoundPattern
 from comity.pattern.composite import Composite
-from comity.pattern.text.clauses import build_composite
 from comity.pattern.tree import operands
-from comity.profile.files import is_composite_entry, scan_profiles
-from comity.profile.profile import Locate, Profile, part_of
-
-_Path = tuple[str | int, ...]
+from comity.profile.profile import Profile, part_of
+from comity.profile.terms import Terms
+from comity.visible import has_hidden
 
 
 @dataclass(slots=True)
 class ProfileReader:
-    """Reads files of profiles; gathers faults, so that all of them are told at once."""
+    """Binds profiles; gathers faults, so that all of them are told at once."""
 
     domains: AbstractMapping[str, Domain]
     contracts: AbstractMapping[str, Contract]
@@ -46,101 +42,73 @@ class ProfileReader:
     faults: list[ComityError] = field(default_factory=list)
     _deliveries: dict[tuple[object, ...], dict[str, Mapping]] = field(default_factory=dict)
 
-    def take(self, document: Document) -> None:
-        """Read the profiles of a file."""
-        for name, given in validate(document, ProfilesFile).profiles.items():
+    def types_of(self, domain: str) -> dict[str, EventType]:
+        """The types that profiles of a domain can be on, by the names that they have there."""
+        own = {one.name: one for one in self.domains[domain].taxonomy.types}
+        return own | {f"{name}.{one.type.name}": one.type for name, one in self.contracts.items()}
+
+    def take(self, reading: Reading, domain: str | None = None) -> None:
+        """Bind the profiles of a file; `domain` subscribes to those that do not say it."""
+        profiles, faults = reading
+        self.faults += faults
+        for profile in profiles:
             try:
-                self._take_profile(document, name, given)
+                self._take(replace(profile, domain=profile.domain or domain))
             except Faults as found:
                 self.faults += found.errors
             except ComityError as error:
                 self.faults.append(error)
 
-    def take_text(self, path: Path, domain: str) -> None:
-        """Read the composite profiles of a file that is text or RDL, for the domain that subscribes."""
-        profiles, faults = scan_profiles(path)
-        self.faults += faults
-        for one in profiles:
-            try:
-                self._take_written(one, domain)
-            except ComityError as error:
-                self.faults.append(error)
-
-    def _take_written(self, profile: Profile, domain: str) -> None:
-        if profile.composite is None:
-            hint = "name its type: a block `profile NAME` with `on TYPE`, or a YAML file"
-            message = f"in a federation the profile {profile.name!r} needs a type"
-            raise Misuse(message, code="missing-key", place=profile.place, hint=hint)
+    def _take(self, profile: Profile) -> None:
+        check_complete(profile)
         if profile.name in self.simple or profile.name in self.composite:
             message = f"there are two profiles {profile.name!r}"
             raise Misuse(message, code="duplicate-profile", place=profile.place)
-        self._bind_composite(profile.name, profile.composite, ProfileFile(domain=domain, on=""), None, profile.located)
-
-    def _take_profile(self, document: Document, name: str, given: ProfileFile) -> None:
-        at = ("profiles", name)
-        if OPERAND in name:
-            hint = "use letters, digits, underscores, dots and dashes"
-            raise document.fault(f"{name!r} cannot name a profile", at, code="bad-name", key=True, hint=hint)
-        if name in self.simple or name in self.composite:
-            raise document.fault(f"there are two profiles {name!r}", at, code="duplicate-profile")
-        if given.domain not in self.domains:
-            message, known = f"there is no domain {given.domain!r}", did_you_mean(given.domain, self.domains)
-            raise document.fault(message, (*at, "domain"), code="unknown-domain", hint=known)
-        sources = self._sources(document, (*at, "scope"), given)
-        if is_composite_entry(given.clauses):
-            self._take_composite(document, name, given, sources)
+        domain = profile.domain or ""
+        if domain not in self.domains:
+            error = Misuse(
+                f"there is no domain {domain!r}", code="unknown-domain", hint=did_you_mean(domain, self.domains)
+            )
+            raise profile.located(error, "domain")
+        if profile.composite is not None:
+            self.composite[profile.name] = self._composite(profile, domain, profile.composite)
         else:
-            self._take_simple(document, name, given, sources)
+            self.simple[profile.name] = self._simple(profile, domain)
 
-    def _take_simple(self, document: Document, name: str, given: ProfileFile, sources: frozenset[str] | None) -> None:
-        at = ("profiles", name)
+    def _simple(self, profile: Profile, domain: str) -> Subscription:
         try:
-            scope = self._visible_type(given.domain, given.on)
+            scope = self._visible_type(domain, profile.on)
         except Misuse as error:
-            raise document.fault(error.message, (*at, "on"), code=error.code, hint=error.hint) from None
-        try:
-            tree = bind_text(given.where, scope)
-        except Misuse as error:
-            raise document.locate(error, (*at, "where")) from None
+            raise profile.located(error, "on") from None
+        tree = _while_registered(profile.bind(scope), profile.terms)
         assert scope.type is not None
-        deliver = self._delivery(document, (*at, "deliver"), given, scope)
-        wanted = _while_registered(tree, given)
-        self.simple[name] = Subscription(
-            name, given.domain, scope.type, given.where, wanted, deliver, sources, given.priority, _wants_own(given)
+        deliver = self._delivery(profile, scope)
+        sources, terms = self._sources(profile), profile.terms
+        own = _wants_own(terms, domain)
+        return Subscription(
+            profile.name, domain, scope.type, profile.where.text, tree, deliver, sources, terms.priority, own
         )
 
-    def _take_composite(
-        self, document: Document, name: str, given: ProfileFile, sources: frozenset[str] | None
-    ) -> None:
-        at = ("profiles", name)
-        if given.deliver:
+    def _composite(self, profile: Profile, domain: str, composite: Composite) -> CompositeSubscription:
+        if profile.terms.deliver:
             message = "a composite profile reports events, which stay in the terms of their operands"
-            raise document.fault(message, (*at, "deliver"), code="no-delivery-context", key=True)
-
-        def locate(error: ComityError, part: str) -> ComityError:
-            return document.locate(error, (*at, part))
-
-        composite, faults = build_composite(given.clauses, locate)
-        self.faults += faults
-        if composite is not None:
-            self._bind_composite(name, composite, given, sources, locate)
-
-    def _bind_composite(
-        self, name: str, composite: Composite, given: ProfileFile, sources: frozenset[str] | None, locate: Locate
-    ) -> None:
+            raise profile.located(Misuse(message, code="no-delivery-context"), "deliver")
         scopes: dict[str, Scope] = {}
         for one in operands(composite.pattern):
             try:
-                scopes[one.name] = self._visible_type(given.domain, one.type)
+                scopes[one.name] = self._visible_type(domain, one.type)
             except Misuse as error:
-                found = error_at(given.on, max(given.on.find(one.type or ""), 0), error) if given.on else error
-                raise locate(found, "on") from None
+                at = max(composite.text.find(one.type or ""), 0)
+                raise profile.located(error_at(composite.text, at, error) if composite.text else error, "on") from None
         try:
-            bound = composite.bind(name, operand_scopes=scopes)
+            bound = composite.bind(profile.name, operand_scopes=scopes)
         except Misuse as error:
-            raise locate(error, part_of(error, composite)) from None
-        asked = tuple(_operand_of(bound, given, operand, scope, sources) for operand, scope in scopes.items())
-        self.composite[name] = CompositeSubscription(name, given.domain, bound, asked, given.priority)
+            raise profile.located(error, part_of(error, composite)) from None
+        sources = self._sources(profile)
+        asked = tuple(
+            _operand_of(bound, domain, operand, scope, sources, profile.terms) for operand, scope in scopes.items()
+        )
+        return CompositeSubscription(profile.name, domain, bound, asked, profile.terms.priority)
 
     def _visible_type(self, domain: str, name: str | None) -> Scope:
         """A type of the subscriber's own domain, or a contract type under its qualified name."""
@@ -152,60 +120,77 @@ class ProfileReader:
         taxonomy = self.domains[domain].taxonomy
         return self.names.scope(taxonomy.type(name or EVENT.name), taxonomy)
 
-    def _sources(self, document: Document, at: _Path, given: ProfileFile) -> frozenset[str] | None:
+    def _sources(self, profile: Profile) -> frozenset[str] | None:
         """The domains whose events are wanted; None for all of them."""
         found: set[str] = set()
-        for number, name in enumerate(given.scope):
+        for number, name in enumerate(profile.terms.scope):
             if name not in self.areas:
                 hint = did_you_mean(name, self.areas)
-                message = f"there is no domain or federation {name!r}"
-                raise document.fault(message, (*at, number), code="unknown-domain", hint=hint)
+                error = Misuse(f"there is no domain or federation {name!r}", code="unknown-domain", hint=hint)
+                raise profile.located(error, f"scope.{number}")
             found |= self.areas[name]
-        return frozenset(found) if given.scope else None
+        return frozenset(found) if profile.terms.scope else None
 
-    def _delivery(self, document: Document, at: _Path, given: ProfileFile, scope: Scope) -> dict[str, Mapping]:
+    def _delivery(self, profile: Profile, scope: Scope) -> dict[str, Mapping]:
         """The mappings into the context that the subscriber named; the same objects for the same wish."""
-        if not given.deliver:
+        wishes = profile.terms.deliver
+        if not wishes:
             return {}
         assert scope.type is not None
         assert scope.taxonomy is not None
-        key = (scope.type.qualified_name, *sorted((name, str(wish)) for name, wish in given.deliver.items()))
+        key = (scope.type.qualified_name, *sorted((name, str(wish)) for name, wish in wishes.items()))
         if key not in self._deliveries:
             below = scope.taxonomy.subtypes(scope.type.qualified_name)
             try:
-                made = {one.qualified_name: deliver_in(replace(scope, type=one), given.deliver) for one in below}
+                made = {one.qualified_name: deliver_in(replace(scope, type=one), wishes) for one in below}
             except Misuse as error:
-                raise document.fault(error.message, at, code=error.code, hint=error.hint) from None
+                raise profile.located(error, "deliver") from None
             self._deliveries[key] = {name: mapping for name, mapping in made.items() if mapping is not None}
         return self._deliveries[key]
 
 
+def check_complete(profile: Profile) -> None:
+    """Refuse a profile that lacks what it needs in a federation."""
+    if OPERAND in profile.name or has_hidden(profile.name):
+        hint = "use letters, digits, underscores, dots and dashes"
+        raise Misuse(f"{profile.name!r} cannot name a profile", code="bad-name", place=profile.place, hint=hint)
+    faults: list[ComityError] = []
+    if profile.domain is None:
+        faults.append(profile.located(Misuse("`domain` is missing", code="missing-key"), "domain"))
+    if profile.on is None and profile.composite is None:
+        hint = "name its type: `{on: TYPE, where: FILTER}` in a YAML file, or a block `profile NAME` with `on TYPE`"
+        message = f"in a federation the profile {profile.name!r} needs a type: `on` is missing"
+        faults.append(Misuse(message, code="missing-key", place=profile.place, hint=hint))
+    if faults:
+        raise Faults(faults)
+
+
 def _operand_of(
-    bound: BoundPattern, given: ProfileFile, operand: str, scope: Scope, sources: frozenset[str] | None
+    bound: BoundPattern, domain: str, operand: str, scope: Scope, sources: frozenset[str] | None, terms: Terms
 ) -> Subscription:
     """What an operand subscribes to."""
     assert scope.type is not None, "operands in a federation have a type"
     tree = bound.asked(operand)  # only events of its type come on the routes to it
-    wanted = _while_registered(tree, given)
+    wanted = _while_registered(tree, terms)
     name = f"{bound.name}{OPERAND}{operand}"
-    own = _wants_own(given)
-    return Subscription(name, given.domain, scope.type, render(tree), wanted, {}, sources, given.priority, own)
+    own = _wants_own(terms, domain)
+    return Subscription(name, domain, scope.type, render(tree), wanted, {}, sources, terms.priority, own)
 
 
-def _wants_own(given: ProfileFile) -> bool:
+def _wants_own(terms: Terms, domain: str) -> bool:
     """Whether the domain's own events come back to it; to name oneself in the scope asks for it, too."""
-    return given.own or given.domain in given.scope
+    return terms.own or domain in terms.scope
 
 
 # A profile that is registered for a part of the day, or until some time, wants only what happens meanwhile.
 
 
-def _while_registered(tree: Expression, given: ProfileFile) -> Expression:
+def _while_registered(tree: Expression, terms: Terms) -> Expression:
     parts = [] if tree == TRUE else [tree]
-    if given.active is not None:
-        parts.append(_in_day(given.active))
-    if given.expires is not None:
-        parts.append(Compare("<", _EVENT_TIME, Literal(given.expires)))
+    if terms.active is not None:
+        parts.append(_in_day(*terms.active))
+    if terms.expires is not None:
+        parts.append(Compare("<", _EVENT_TIME, Literal(terms.expires)))
     return conjunction(parts)
 
 
@@ -213,9 +198,9 @@ _EVENT_TIME = Attribute(("event", "time"))
 _TIME_OF_DAY = Call("time_of_day", (_EVENT_TIME,))
 
 
-def _in_day(active: ActiveFile) -> Expression:
+def _in_day(since: time, until: time) -> Expression:
     """From the beginning up to, and not including, the end, which may be on the next day."""
-    begin, end = _since_midnight(active.begin), _since_midnight(active.until or time(0))
+    begin, end = _since_midnight(since), _since_midnight(until)
     after, before = Compare(">=", _TIME_OF_DAY, Literal(begin)), Compare("<", _TIME_OF_DAY, Literal(end))
     if begin < end:
         return conjunction([after, before])

@@ -7,28 +7,30 @@ folder above it, as `profiles/NAME/hot.txt`.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 
 from comity.document import read_text
 from comity.errors import ComityError, Misuse, Place
 from comity.federation.model import Federation
-from comity.profile.files import is_text_form, scan_profiles
+from comity.language.comity import YAML_SUFFIXES
+from comity.language.files import is_text_form, scan_profiles
+from comity.language.languages import languages
 from comity.profile.profile import Profile
 
-YAML_SUFFIXES = (".yaml", ".yml")
-_ALWAYS = (".rdl", ".profiles")
 _PERHAPS = ".txt"
 
 
 def text_profile_files(root: Path) -> list[Path]:
-    """The files below a folder that hold profiles as text: `.rdl`, `.profiles`, and `.txt` with blocks or rules in it.
+    """The files below a folder that hold profiles as text: `.profiles`, those that end as files of a language do
+    (`.rdl`, `.fedreg`), and `.txt` with blocks or rules in it.
 
     A `.txt` file without any is somebody's notes.
     """
     if not root.is_dir():
         return []
-    found = (path for path in root.rglob("*") if path.suffix in (*_ALWAYS, _PERHAPS) and path.is_file())
-    return sorted(path for path in found if path.suffix in _ALWAYS or _holds_profiles(path))
+    found = (path for path in root.rglob("*") if is_profile_text(path) and path.is_file())
+    return sorted(path for path in found if path.suffix != _PERHAPS or _holds_profiles(path))
 
 
 def text_profiles(root: Path) -> list[Profile]:
@@ -38,7 +40,13 @@ def text_profiles(root: Path) -> list[Profile]:
 
 def is_profile_text(path: Path) -> bool:
     """Whether a file of a federation is read as text, by its name."""
-    return path.suffix in (*_ALWAYS, _PERHAPS)
+    return path.suffix in _suffixes()
+
+
+@cache
+def _suffixes() -> frozenset[str]:
+    of_languages = {suffix for one in languages().values() if one.read is not None for suffix in one.suffixes}
+    return frozenset({".profiles", _PERHAPS, *of_languages} - set(YAML_SUFFIXES))
 
 
 def subscriber_of(path: Path, folder: Path | None, domains: Collection[str]) -> str:
@@ -64,7 +72,7 @@ def _holds_profiles(path: Path) -> bool:
         return False
 
 
-_LIKELY = (".yaml", ".yml", ".json", ".toml", ".txt", ".rdl", ".profiles", ".xsl", ".xslt", ".ttl")
+_LIKELY = (".yaml", ".yml", ".json", ".toml", ".txt", ".rdl", ".profiles", ".fedreg", ".xsl", ".xslt", ".ttl")
 """How files are named that people write for a federation, or mean to; capitals do not count."""
 
 

@@ -20,8 +20,8 @@ from comity.event.types import EVENT
 from comity.expression.compile import compile_filter
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression, IsType, attributes, conjunction
+from comity.language.files import line_of, scan_profiles, types_of
 from comity.pattern.scope import OpenNames
-from comity.profile.files import scan_profiles
 from comity.profile.patterns import as_simple
 from comity.profile.profile import Profile
 
@@ -111,10 +111,10 @@ class _OneByOne:
 
 def read_bound_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> list[Profile]:
     """The profiles of a file; raises `Faults` with all that cannot be read or bound, in the order of the file."""
-    profiles, faults = scan_profiles(path)
+    profiles, faults = scan_profiles(path, types_of(taxonomy))
     faults += _bind(profiles, taxonomy)[1]
     if faults:
-        raise Faults(sorted(faults, key=_line))
+        raise Faults(sorted(faults, key=line_of))
     return profiles
 
 
@@ -123,7 +123,7 @@ def read_good_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> tu
 
     A bad one leaves nothing behind: what its attributes are is up to the good ones.
     """
-    profiles, faults = scan_profiles(path)
+    profiles, faults = scan_profiles(path, types_of(taxonomy))
     places = {fault.place for fault in faults}
     good: list[Profile] = []
     scopes = _Scopes(taxonomy)
@@ -135,7 +135,7 @@ def read_good_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> tu
         else:
             faults.append(fault)
             scopes.restore(*before)
-    return good, sorted(faults, key=_line)
+    return good, sorted(faults, key=line_of)
 
 
 def _fault_of(profile: Profile, scopes: _Scopes, taxonomy: Taxonomy | None) -> ComityError | None:
@@ -149,7 +149,7 @@ def _fault_of(profile: Profile, scopes: _Scopes, taxonomy: Taxonomy | None) -> C
 
 def check_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> list[Profile]:
     """The profiles of a file, composite ones too; raises `Faults` with all that cannot be read or bound."""
-    profiles, faults = scan_profiles(path)
+    profiles, faults = scan_profiles(path, types_of(taxonomy))
     faults += _bind([profile for profile in profiles if profile.composite is None], taxonomy)[1]
     names = OpenNames()
     for profile in profiles:
@@ -159,7 +159,7 @@ def check_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> list[P
         except ComityError as error:
             faults.append(error)
     if faults:
-        raise Faults(sorted(faults, key=_line))
+        raise Faults(sorted(faults, key=line_of))
     return profiles
 
 
@@ -182,10 +182,6 @@ def _bind(profiles: Iterable[Profile], taxonomy: Taxonomy | None) -> tuple[list[
         except ComityError as error:
             faults.append(_with_hint(error, profile, taxonomy))
     return bound, faults
-
-
-def _line(error: ComityError) -> int:
-    return (error.place.line if error.place else None) or 0
 
 
 class _Scopes:

@@ -23,6 +23,8 @@ class Composite:
     pattern: Pattern
     where: Parsed = field(default_factory=lambda: parse_text("true"))
     parameters: Parameters = field(default_factory=Parameters)
+    text: str = field(default="", compare=False)
+    """The pattern as it was written, if it was written in our own notation."""
 
     @property
     def operand_alone(self) -> Operand | None:

@@ -1,6 +1,6 @@
-"""The subscription: a named filter, and the files that hold many of them."""
+"""The subscription: a named filter or pattern, parsed and not bound, with its terms."""
 
-from comity.profile.files import read_profiles
 from comity.profile.profile import Profile
+from comity.profile.terms import Terms
 
-__all__ = ["Profile", "read_profiles"]
+__all__ = ["Profile", "Terms"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from comity.expression.tree import Expression
 from comity.pattern.bound import BoundPattern
 from comity.pattern.composite import Composite
 from comity.pattern.scope import OpenNames
+from comity.profile.terms import NO_TERMS, Terms
 
 Locate = Callable[[ComityError, str], ComityError]
 """Gives an error that was found in one part of a profile (`where`, `on`, `duplicates`, …) its place in the file."""
@@ -38,6 +40,8 @@ class Profile:
     locate: Locate | None = field(default=None, compare=False, repr=False)
     composite: Composite | None = None
     """The pattern, its condition and parameters, if it is about several events; then there is no `on`."""
+    terms: Terms = NO_TERMS
+    description: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, name: str, where: str, *, on: str | None = None, domain: str | None = None) -> Profile:
@@ -69,6 +73,16 @@ class Profile:
     def located(self, error: ComityError, part: str) -> ComityError:
         """The error with its place in the profile's file, as far as that is known."""
         return self.locate(error, part) if self.locate else error
+
+
+_NAME = re.compile(r"\w[\w.\-]*")
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot name a profile."""
+    if not _NAME.fullmatch(name):
+        hint = "use letters, digits, underscores, dots and dashes"
+        raise Misuse(f"{name[:60]!r} cannot name a profile", code="bad-name", hint=hint)
 
 
 def composite_profile(name: str) -> Misuse:

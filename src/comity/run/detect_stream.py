@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from comity.errors import ComityError, Misuse, Place
 from comity.federation.watch import Signature, marks, settled
-from comity.profile.patterns import read_bound_patterns
+from comity.language.files import read_bound_patterns
 from comity.run.detect import DetectRequest
 from comity.run.observer import Observer
 from comity.run.request import StreamPace

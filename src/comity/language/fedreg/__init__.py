@@ -4,8 +4,34 @@ The language is described in docs/reference/fedreg.md. It is read here, above pr
 is up to the type of the attribute.
 """
 
-from comity.language.fedreg.read import is_fedreg, read_fedreg
-from comity.language.fedreg.subscription import FEDREG_URI, Subscription
-from comity.language.fedreg.write import Printed, to_fedreg
+import re
+from collections.abc import Iterable
 
-__all__ = ["FEDREG_URI", "Printed", "Subscription", "is_fedreg", "read_fedreg", "to_fedreg"]
+from comity.language.language import Language, Printed, Reading, Types
+from comity.profile.profile import Profile
+
+_START = re.compile(r"\s*(?:<\?xml[^>]*\?>\s*|<!--.*?-->\s*)*<(?:[\w.-]+:)?Subscription\b", re.S)
+
+
+def is_fedreg(text: str) -> bool:
+    """Whether a text is a subscription in FedReg.
+
+    >>> is_fedreg('<xce:Subscription><xce:Template type="GPSEvent"/></xce:Subscription>'), is_fedreg("hot: x > 5")
+    (True, False)
+    """
+    return bool(_START.match(text))
+
+
+def _read(text: str, file: str, types: Types | None) -> Reading:
+    from comity.language.fedreg.read import scan_fedreg  # libxml2 takes a while to load
+
+    return scan_fedreg(text, file, types)
+
+
+def _write(profiles: Iterable[Profile], types: Types) -> Printed:
+    from comity.language.fedreg.write import to_fedreg
+
+    return to_fedreg(profiles, types)
+
+
+FEDREG = Language.of_profiles("fedreg", read=_read, write=_write, suffixes=(".fedreg",), recognises=is_fedreg)

@@ -8,12 +8,13 @@ from datetime import UTC, datetime, time, timedelta
 
 from comity.errors import Misuse
 from comity.event.times import parse_time_of_day, parse_timestamp
-from comity.language.fedreg.subscription import MOST_PRIORITY, PRIORITIES, Meta
+from comity.language.fedreg.words import PRIORITIES
+from comity.profile.terms import MOST_PRIORITY, Terms
 
 KNOWN = ("disposal", "register", "qos", "scope")
 
 
-def read_meta(given: Iterable[tuple[str, str]], registered: datetime | None) -> Meta:
+def read_meta(given: Iterable[tuple[str, str]], registered: datetime | None) -> Terms:
     """What the pairs of type and text say; `registered` is when the subscription is made.
 
     >>> read_meta([("disposal", "18:00"), ("register", "09:00")], None).active
@@ -37,7 +38,7 @@ def read_meta(given: Iterable[tuple[str, str]], registered: datetime | None) -> 
         else:
             raise _misused(f"there is no meta information {type!r}", f"known: {', '.join(KNOWN)}")
     _check_once(ends, begins, expires)
-    return Meta(_active(begins, ends), _expires(expires, begins, ends, registered), priority, scope)
+    return Terms(_active(begins, ends), _expires(expires, begins, ends, registered), priority, scope)
 
 
 def _check_once(*said: list[time] | list[datetime]) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import PurePath
 from typing import Any
 
 from comity.document import did_you_mean
@@ -14,14 +15,16 @@ from comity.event.kinds import Kind
 from comity.event.schemas.names import ENVELOPE_WORDS, identifier
 from comity.event.schemas.xml_text import parse_xml
 from comity.event.types import ENVELOPE_NAME, AttributeType, EventType
+from comity.expression.parse import Parsed
+from comity.expression.render import render
 from comity.expression.tree import Attribute, Expression, conjunction
 from comity.language.fedreg.filters import parse_filter
 from comity.language.fedreg.meta import read_meta
-from comity.language.fedreg.subscription import FEDREG_URI, Subscription
 from comity.language.fedreg.values import comparison, plain_text, with_wildcards
+from comity.language.fedreg.words import FEDREG_URI
+from comity.language.language import Reading, Types
+from comity.profile.profile import Profile
 
-Types = Mapping[str, EventType]
-"""The event types that can be subscribed to, by the name that a profile has in `on`."""
 Path = tuple[str, ...]
 
 _FILTER = re.compile(r"""(\bfilter\s*=\s*)("[^"]*"|'[^']*')""")
@@ -29,13 +32,12 @@ _BARE_AMPERSAND = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+
 _ROOT = re.compile(r"<(?:(?P<prefix>[\w.-]+):)?Subscription\b")
 
 
-def is_fedreg(text: str) -> bool:
-    """Whether a text is a subscription in FedReg.
-
-    >>> is_fedreg('<xce:Subscription><xce:Template type="GPSEvent"/></xce:Subscription>'), is_fedreg("hot: x > 5")
-    (True, False)
-    """
-    return bool(re.match(r"\s*(?:<\?xml[^>]*\?>\s*|<!--.*?-->\s*)*<(?:[\w.-]+:)?Subscription\b", text, re.S))
+def scan_fedreg(text: str, file: str, types: Types | None) -> Reading:
+    """The templates of a file as profiles, whose names begin with that of the file; or what is wrong with it."""
+    try:
+        return read_fedreg(text, types, name=identifier(PurePath(file).stem), file=file), []
+    except Misuse as error:
+        return [], [error]
 
 
 def read_fedreg(
@@ -45,15 +47,15 @@ def read_fedreg(
     name: str | None = None,
     registered: datetime | None = None,
     file: str | None = None,
-) -> list[Subscription]:
-    """The templates of a subscription; `Misuse` with the place where it is wrong.
+) -> list[Profile]:
+    """The templates of a subscription as profiles; `Misuse` with the place where it is wrong.
 
     Without types values mean what they look like. The first template has the given name, or that of its type, the
     others a number behind it.
 
     >>> text = '<xce:Subscription><xce:Template type="Entry"><room>111</room></xce:Template></xce:Subscription>'
-    >>> read_fedreg(text)[0].entry("house")
-    {'domain': 'house', 'on': 'Entry', 'where': "room in (111, '111')"}
+    >>> read_fedreg(text)[0].where.text
+    "room in (111, '111')"
     """
     root = parse_xml(_as_xml(text), file)
     if root.tag != f"{{{FEDREG_URI}}}Subscription":
@@ -62,7 +64,7 @@ def read_fedreg(
     templates = list(_elements(root))
     if not templates:
         raise Misuse("there is no template in it", code="bad-fedreg", place=Place(file, root.sourceline))
-    found: list[Subscription] = []
+    found: list[Profile] = []
     for template in templates:
         if template.tag != f"{{{FEDREG_URI}}}Template":
             raise _Reader(file, types).error(template, f"<{_local(template)}> does not belong here", "write <Template>")
@@ -112,7 +114,7 @@ class _Reader:
         place = Place(self.file, node.sourceline, path=".".join(path) or None)
         return Misuse(error.message, code=error.code, place=place, hint=error.hint, excerpt=error.excerpt)
 
-    def template(self, node: Any, name: str, registered: datetime | None) -> Subscription:
+    def template(self, node: Any, name: str, registered: datetime | None) -> Profile:
         on = (node.get("type") or "").strip()
         if not on:
             raise self.error(node, "the template does not say its type", 'write <Template type="GPSEvent">')
@@ -122,11 +124,17 @@ class _Reader:
         for one in _elements(node):
             (metas if one.tag == f"{{{FEDREG_URI}}}meta" else parameters).append(one)
         try:
-            meta = read_meta([(one.get("type") or "", _text(one)) for one in metas], registered)
+            terms = read_meta([(one.get("type") or "", _text(one)) for one in metas], registered)
         except Misuse as error:
             raise self.placed(metas[0], error) from None
         tests = [test for one in parameters for test in self.parameter(one, type, ())]
-        return Subscription(name, on, conjunction(tests), meta, node.sourceline)
+        where = conjunction(tests)
+        place = Place(self.file, node.sourceline)
+
+        def locate(error: ComityError, part: str) -> ComityError:
+            return self.placed(node, error)
+
+        return Profile(name, Parsed(where, render(where)), on, None, place, locate, terms=terms)
 
     def _type(self, node: Any, on: str) -> tuple[str, EventType | None]:
         """The type of a name, and its name in a profile; that of a contract may lack the contract's name."""

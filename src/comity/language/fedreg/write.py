@@ -18,6 +18,7 @@ from comity.event.schemas.names import ENVELOPE_WORDS
 from comity.event.times import format_timestamp
 from comity.event.types import ENVELOPE_NAME, AttributeType, EventType
 from comity.expression.like import Wildcard, like_tokens
+from comity.expression.parse import as_filter
 from comity.expression.tree import (
     FALSE,
     MIRRORED,
@@ -44,49 +45,50 @@ from comity.expression.tree import (
     attributes,
     walk,
 )
-from comity.language.fedreg.subscription import FEDREG_URI, PRIORITIES, Meta, Subscription, clock_text
 from comity.language.fedreg.values import escaped_text, quoted, value_text
+from comity.language.fedreg.words import FEDREG_URI, PRIORITIES
+from comity.language.language import Printed
 from comity.language.reasons import Reason, reason
+from comity.profile.profile import Profile
+from comity.profile.terms import Terms, clock_text
 
 Path = tuple[str, ...]
 Template = dict[Path, list[str]]
 """By attribute, filters of which all must hold."""
 
 MOST_TEMPLATES = 32
+_NO_CONTEXT = "FedReg has no words for the context of what is delivered."
 _COMPLEMENT = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _REGEX_SPECIAL = re.compile(r"[.^$*+?()\[\]{}|\\]")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """The text of a subscription, and what it does not say. It is exact when nothing is left."""
+def to_fedreg(profiles: Iterable[Profile], types: Mapping[str, EventType]) -> Printed:
+    """Profiles as one subscription; `types` has the type of each by the name in `on`.
 
-    text: str
-    left: tuple[Reason, ...] = ()
-
-
-def to_fedreg(subscriptions: Iterable[Subscription], types: Mapping[str, EventType]) -> Printed:
-    """Subscriptions as one document; `types` has the type of each by the name in `on`.
-
-    A filter with `or` between attributes becomes several templates, of which one must match.
+    A filter with `or` between attributes becomes several templates, of which one must match. There are no patterns.
     """
     root = etree.Element(f"{{{FEDREG_URI}}}Subscription", nsmap={"xce": FEDREG_URI})
     left: list[Reason] = []
-    for one in subscriptions:
+    for one in profiles:
+        if one.composite is not None or one.on is None:
+            left.append(Reason("no-patterns", one.name))
+            continue
         printer = _Printer(types[one.on])
-        for template in printer.templates(_pushed(one.where, printer)) or [printer.never()]:
-            _add_template(root, one.on, types[one.on], template, one.meta, printer.contents)
+        for template in printer.templates(_pushed(as_filter(one.where.tree), printer)) or [printer.never()]:
+            _add_template(root, one.on, types[one.on], template, one.terms, printer.contents)
+        if one.terms.deliver:
+            left.append(Reason("no-delivery-context", f"deliver of {one.name}", _NO_CONTEXT))
         left += [found for found in printer.left if found not in left]
     etree.indent(root)
     return Printed(str(etree.tostring(root, encoding="unicode", pretty_print=True)), tuple(left))
 
 
 def _add_template(
-    root: Any, on: str, type: EventType, template: Template, meta: Meta, contents: Mapping[str, str]
+    root: Any, on: str, type: EventType, template: Template, terms: Terms, contents: Mapping[str, str]
 ) -> None:
     node = etree.SubElement(root, f"{{{FEDREG_URI}}}Template", {"type": on})
-    for kind, text in _meta(meta):
+    for kind, text in _meta(terms):
         etree.SubElement(node, f"{{{FEDREG_URI}}}meta", {"type": kind}).text = text
     for word, part in ENVELOPE_WORDS.items():
         if (ENVELOPE_NAME, part) in template:
@@ -133,17 +135,17 @@ def _content(filter: str) -> str | None:
     return value if re.fullmatch(r"[^\s'\"<>=!~&|(),]+", value) else None
 
 
-def _meta(meta: Meta) -> Iterable[tuple[str, str]]:
-    if meta.active is not None:
-        yield "disposal", clock_text(meta.active[1])
-        yield "register", clock_text(meta.active[0])
-    if meta.expires is not None:
-        yield "disposal", format_timestamp(meta.expires)
-    if meta.priority:
+def _meta(terms: Terms) -> Iterable[tuple[str, str]]:
+    if terms.active is not None:
+        yield "disposal", clock_text(terms.active[1])
+        yield "register", clock_text(terms.active[0])
+    if terms.expires is not None:
+        yield "disposal", format_timestamp(terms.expires)
+    if terms.priority:
         words = {number: word for word, number in PRIORITIES.items()}
-        yield "qos", words.get(meta.priority, str(meta.priority))
-    if meta.scope:
-        yield "scope", " ".join(meta.scope)
+        yield "qos", words.get(terms.priority, str(terms.priority))
+    if terms.scope:
+        yield "scope", " ".join(terms.scope)
 
 
 @dataclass(slots=True)

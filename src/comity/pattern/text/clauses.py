@@ -49,7 +49,7 @@ def build_composite(
     if faults or "on" not in found:
         return None, faults
     said = {name: value for word in PARAMETERS for name, value in found.get(word, {}).items()}
-    return Composite(found["on"], found.get("where", parse_text("true")), Parameters(**said)), faults
+    return Composite(found["on"], found.get("where", parse_text("true")), Parameters(**said), texts["on"]), faults
 
 
 def _unknown_operand(text: str, own: Iterable[str], pattern: Pattern) -> Misuse | None:

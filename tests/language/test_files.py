@@ -6,12 +6,12 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.types import AttributeType, EventType
 from comity.expression.parse import parse
 from comity.expression.scope import Scope
+from comity.language.files import read_profiles, scan_profiles
 from comity.limits import limited
 from comity.match.match import Matcher
 from comity.pattern.parameters import FIRST, Consume, Duplicates, Parameters
 from comity.pattern.text.parse import parse_pattern
-from comity.profile import Profile, read_profiles
-from comity.profile.files import scan_profiles
+from comity.profile import Profile
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from comity.errors import ComityError, Faults, Misuse, Place
 from comity.pattern.composite import Composite
 from comity.pattern.text.clauses import build_composite
 from comity.pattern.text.words import CLAUSES
-from comity.pattern.text.written import Spot, Written, check_name
+from comity.profile.profile import Profile, check_name
+from comity.profile.spot import Spot
 
 _WORDS = "|".join((*CLAUSES, *(word.upper() for word in CLAUSES)))
 # Texts end with their line here, so that a missing quote does not swallow the profiles behind it.
@@ -47,12 +48,13 @@ def parse_composite(text: str) -> tuple[str, Composite]:
     ('hot', Operand(name='h', type='Heat'), 'h.value > 30')
     """
     found = parse_composites(text)
-    if len(found) != 1:
+    composite = found[0].composite if len(found) == 1 else None
+    if composite is None:
         raise Misuse(f"expected one profile, not {len(found)}", code="syntax", hint="it begins with `profile NAME`")
-    return found[0].name, found[0].composite
+    return found[0].name, composite
 
 
-def parse_composites(text: str, file: str | None = None) -> list[Written]:
+def parse_composites(text: str, file: str | None = None) -> list[Profile]:
     """The profiles of a text, in their order; raises `Faults` with everything that is wrong, each with its place."""
     found, faults = scan_composites(text, file)
     if faults:
@@ -60,9 +62,9 @@ def parse_composites(text: str, file: str | None = None) -> list[Written]:
     return found
 
 
-def scan_composites(text: str, file: str | None = None, begin: int = 0) -> tuple[list[Written], list[ComityError]]:
+def scan_composites(text: str, file: str | None = None, begin: int = 0) -> tuple[list[Profile], list[ComityError]]:
     """The good profiles of a text from an index on, and what is wrong with the others."""
-    found: list[Written] = []
+    found: list[Profile] = []
     faults: list[ComityError] = []
     lines = _Lines(text, file)
     blocks = list(_blocks(text, begin))
@@ -70,8 +72,8 @@ def scan_composites(text: str, file: str | None = None, begin: int = 0) -> tuple
     if stray is not None:
         faults.append(lines.spot(stray).fault("a profile begins with `profile NAME`"))
     for block in blocks:
-        written, wrong = _read(block, lines)
-        found += [written] if written else []
+        profile, wrong = _read(block, lines)
+        found += [profile] if profile else []
         faults += wrong
     return found, sorted(faults, key=_line_and_column)
 
@@ -161,7 +163,7 @@ def _first_visible(text: str, begin: int, end: int) -> int | None:
     return begin + len(bare) - len(bare.lstrip()) if bare.strip() else None
 
 
-def _read(block: _Block, lines: _Lines) -> tuple[Written | None, list[ComityError]]:
+def _read(block: _Block, lines: _Lines) -> tuple[Profile | None, list[ComityError]]:
     spot = lines.spot(block.begin)
     faults: list[ComityError] = []
     try:
@@ -184,4 +186,4 @@ def _read(block: _Block, lines: _Lines) -> tuple[Written | None, list[ComityErro
         faults.append(spot.fault(f"the profile {block.name!r} has no `on`", "write `on` and a pattern: `on Heat h`"))
     composite, wrong = build_composite(texts, lambda error, part: parts.get(part, spot).located(error))
     faults += wrong
-    return (None if faults or composite is None else Written(block.name, composite, spot, parts)), faults
+    return (None if faults or composite is None else spot.profile(block.name, composite, parts)), faults

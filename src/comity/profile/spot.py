@@ -1,15 +1,13 @@
-"""Composite profiles as a text holds them: each with its name, and with the places of its parts."""
+"""Places in texts that hold profiles."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from comity.errors import ComityError, Misuse, Place
 from comity.pattern.composite import Composite
-
-_NAME = re.compile(r"\w[\w.\-]*")
+from comity.profile.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +34,12 @@ class Spot:
     def fault(self, message: str, hint: str | None = None, code: str = "syntax") -> Misuse:
         return Misuse(message, code=code, place=self.place, hint=hint)
 
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A composite profile in a text."""
-
-    name: str
-    composite: Composite
-    spot: Spot = field(compare=False)
-    parts: Mapping[str, Spot] = field(default_factory=dict, compare=False, hash=False)
-    """Where `on`, `where` and the others begin."""
-
-    def locate(self, error: ComityError, part: str) -> ComityError:
-        """An error that was found in one part, with its place in the file."""
-        return self.parts.get(part, self.spot).located(error)
-
-
-def check_name(name: str) -> None:
-    """Refuse what cannot name a profile."""
-    if not _NAME.fullmatch(name):
-        hint = "use letters, digits, underscores, dots and dashes"
-        raise Misuse(f"{name[:60]!r} cannot name a profile", code="bad-name", hint=hint)
+    def profile(self, name: str, composite: Composite, parts: Mapping[str, Spot]) -> Profile:
+        """The composite profile that begins here; `parts` are where `on`, `where` and the others begin."""
+        return Profile(
+            name,
+            composite.where,
+            place=self.place,
+            locate=lambda error, part: parts.get(part, self).located(error),
+            composite=composite,
+        )

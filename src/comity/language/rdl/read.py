@@ -16,10 +16,11 @@ from lark.exceptions import VisitError
 
 from comity.errors import ComityError, Faults, Misuse
 from comity.expression.parse import Parsed, error_at, shown_in
+from comity.language.rdl.tree import Rule, RuleBuilder
 from comity.limits import limits
 from comity.pattern.composite import Composite
-from comity.pattern.text.rdl_tree import Rule, RuleBuilder
-from comity.pattern.text.written import Spot, Written
+from comity.profile.profile import Profile
+from comity.profile.spot import Spot
 
 _TOKEN = re.compile(
     r"//[^\n]*|\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])(?P<word>rule|onEvent|where)(?!\w)(?:(?<=rule)[ \t]+\w+)?"
@@ -64,19 +65,19 @@ def parse_rdl(text: str) -> list[tuple[str, Composite]]:
     found, faults = scan_rdl(text)
     if faults:
         raise Faults(faults)
-    return [(one.name, one.composite) for one in found]
+    return [(one.name, one.composite) for one in found if one.composite is not None]
 
 
-def scan_rdl(text: str, file: str | None = None) -> tuple[list[Written], list[ComityError]]:
+def scan_rdl(text: str, file: str | None = None) -> tuple[list[Profile], list[ComityError]]:
     """The good rules of a text, and what is wrong with the others."""
-    found: list[Written] = []
+    found: list[Profile] = []
     faults: list[ComityError] = []
     line, counted = 1, 0
     for begin, end in _rules(text):
         line, counted = line + text.count("\n", counted, begin), begin
         spot = Spot(file, line, begin - text.rfind("\n", 0, begin))
         try:
-            found.append(_written(text[begin:end].rstrip(), spot))
+            found.append(_profile(text[begin:end].rstrip(), spot))
         except Misuse as error:
             faults.append(spot.located(error))
     return found, faults
@@ -91,14 +92,14 @@ def _rules(text: str) -> Iterator[tuple[int, int]]:
         yield from pairwise([begin, *later, len(text)])
 
 
-def _written(text: str, spot: Spot) -> Written:
+def _profile(text: str, spot: Spot) -> Profile:
     rule = _parse_rule(text)
     where = next((found.end("word") for found in _TOKEN.finditer(text) if found["word"] == "where"), None)
     if where is None:
-        return Written(rule.name, Composite(rule.pattern), spot)
+        return spot.profile(rule.name, Composite(rule.pattern), {})
     begin = where + len(text[where:]) - len(text[where:].lstrip())
     condition = Parsed(rule.condition, text[begin:])
-    return Written(rule.name, Composite(rule.pattern, condition), spot, {"where": _spot_within(text, begin, spot)})
+    return spot.profile(rule.name, Composite(rule.pattern, condition), {"where": _spot_within(text, begin, spot)})
 
 
 def _spot_within(text: str, index: int, spot: Spot) -> Spot:
