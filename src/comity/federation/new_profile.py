@@ -43,6 +43,14 @@ class NewProfile:
         return cls(profile.name, said["domain"], said["on"], said["where"], profile.description, parameters, terms)
 
 
+def _misplaced_domain(domain: str | None) -> Misuse:
+    if domain is None:
+        hint = "say it with --domain NAME"
+        return Misuse("profiles as text do not name the domain that subscribes", code="bad-usage", hint=hint)
+    hint = "leave --domain out; it is for composite profiles as text"
+    return Misuse("the profiles of a YAML file name their domains", code="bad-usage", hint=hint)
+
+
 def read_new_profiles(text: str, file: str, domain: str | None = None) -> list[NewProfile]:
     """The profiles of a text in the form of a profile file, or composite ones of a domain, as text or RDL.
 
@@ -56,9 +64,8 @@ def read_new_profiles(text: str, file: str, domain: str | None = None) -> list[N
         raise Faults(faults)
     if not profiles:
         raise Misuse("there are no profiles in it", code="missing-key", place=Place(file))
-    if domain is not None and not is_text_form(text, file):
-        hint = "leave --domain out; it is for composite profiles as text"
-        raise Misuse("the profiles of a YAML file name their domains", code="bad-usage", hint=hint)
+    if is_text_form(text, file) == (domain is None):
+        raise _misplaced_domain(domain)
     named = [replace(one, domain=one.domain or domain) for one in profiles]
     for one in named:
         check_complete(one)
