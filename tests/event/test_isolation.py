@@ -136,4 +136,4 @@ assert len(list(read_events({str(path)!r}))) == 1
 
 def test_a_file_that_nobody_may_read_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="No such file"):
-        list(decoders.decoded_apart("avro", tmp_path / "none.avro"))
+        list(decoders.decoded_apart("comity.event.formats.avro:read_avro_lines", tmp_path / "none.avro"))

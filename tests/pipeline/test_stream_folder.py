@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from comity.errors import Misuse
 from comity.event import Event, decode, encode
 from comity.event.formats.avro import encode_avro
-from comity.event.formats.table import FORMATS, FileFormat, Form
+from comity.event.formats.table import FORMATS, FileFormat
 from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
@@ -107,16 +107,16 @@ def write_as(folder: Path, format: FileFormat, number: int) -> None:
     declared = types.find_type(event.type)
     assert declared is not None
     columns = {"id": event.id, "source": event.source, "type": event.type, "time": EVENT["time"], **event.data}
-    match format.form:
-        case Form.LINES:
+    match format.suffix.removesuffix(".gz"):
+        case ".jsonl":
             content = encode(event)
-        case Form.CSV:
+        case ".csv":
             content = "\n".join(",".join(map(str, row)) for row in (columns, columns.values())).encode()
-        case Form.XML:
+        case ".xml":
             content = HEAD + encode_xml(event, declared) + TAIL
-        case Form.AVRO:
+        case ".avro":
             content = encode_avro([event], declared)
-        case Form.PARQUET:
+        case ".parquet":
             stream = io.BytesIO()
             parquet.write_table(pa.Table.from_pylist([columns]), stream)
             content = stream.getvalue()

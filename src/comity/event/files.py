@@ -108,8 +108,8 @@ def read_json_lines(
     format = format_of(path)
     with _readable(path):
         match format.form:
-            case Form.PARQUET | Form.AVRO | Form.XML:
-                yield from decoded_apart(format.form.value, path, types, after=after)
+            case Form.DECODED:
+                yield from decoded_apart(format.reader, path, types, after=after)
             case Form.LINES | Form.CSV:
                 yield from _text_lines(path, format, types, after)
             case _:
@@ -154,8 +154,8 @@ def _file_events(path: Path, wanted: _Wanted) -> Iterator[Event | Rejected]:
     format = format_of(path)
     with _readable(path):
         match format.form:
-            case Form.PARQUET | Form.AVRO | Form.XML:
-                lines = decoded_apart(format.form.value, path, wanted.types)
+            case Form.DECODED:
+                lines = decoded_apart(format.reader, path, wanted.types)
                 yield from _decoded(lines, wanted, str(path))
             case Form.LINES | Form.CSV:
                 with open_file(path) as stream:

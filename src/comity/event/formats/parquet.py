@@ -22,6 +22,9 @@ if TYPE_CHECKING:  # it takes a while to import
     import pyarrow
     import pyarrow.parquet
 
+LOADED_LATE = ("pyarrow.parquet", "pandas")
+"""What is loaded only when a file is read: by us, and by Arrow for columns of time."""
+
 _BATCH_ROWS = 1_024
 
 

@@ -13,9 +13,8 @@ class Form(StrEnum):
     LINES = auto()
     """JSON Lines."""
     CSV = auto()
-    PARQUET = auto()
-    XML = auto()
-    AVRO = auto()
+    DECODED = auto()
+    """Something that a library decodes, in a process of its own."""
 
 
 class OnSpark(StrEnum):
@@ -36,6 +35,10 @@ class FileFormat:
     suffix: str
     form: Form
     on_spark: OnSpark
+    reader: str = ""
+    """Of what is decoded: `module:function`. The function takes a path, a lookup of types, the `name` of the file for
+    errors and the number of the last record not wanted (`after`), and gives each record's number and line of JSON.
+    """
 
     @property
     def is_compressed(self) -> bool:
@@ -48,10 +51,10 @@ FORMATS = (
     FileFormat(".jsonl.gz", Form.LINES, OnSpark.WHOLE),
     FileFormat(".csv", Form.CSV, OnSpark.WHOLE),
     FileFormat(".csv.gz", Form.CSV, OnSpark.WHOLE),
-    FileFormat(".parquet", Form.PARQUET, OnSpark.ROWS),
-    FileFormat(".xml", Form.XML, OnSpark.WHOLE),
-    FileFormat(".xml.gz", Form.XML, OnSpark.WHOLE),
-    FileFormat(".avro", Form.AVRO, OnSpark.WHOLE),
+    FileFormat(".parquet", Form.DECODED, OnSpark.ROWS, "comity.event.formats.parquet:read_parquet_lines"),
+    FileFormat(".xml", Form.DECODED, OnSpark.WHOLE, "comity.event.formats.xml.records:read_xml_file"),
+    FileFormat(".xml.gz", Form.DECODED, OnSpark.WHOLE, "comity.event.formats.xml.records:read_xml_file"),
+    FileFormat(".avro", Form.DECODED, OnSpark.WHOLE, "comity.event.formats.avro:read_avro_lines"),
 )
 SUFFIXES = tuple(one.suffix for one in FORMATS)
 """How files of events in a directory are named; a single file of another name is read as JSON Lines."""
@@ -105,6 +108,6 @@ def _is_read(path: Path) -> bool:
     if not path.name.endswith(SUFFIXES) or not path.is_file():
         return path.is_symlink() and not path.exists()  # a link that leads nowhere may come to lead somewhere
     try:
-        return format_of(path).form in (Form.LINES, Form.CSV) or path.stat().st_size > 0
+        return format_of(path).form is not Form.DECODED or path.stat().st_size > 0
     except OSError:  # it was taken away just now
         return True

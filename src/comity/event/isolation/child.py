@@ -31,18 +31,6 @@ from comity.event.types import EventType
 from comity.limits import limited, limits
 
 Lines = Iterator[tuple[int, bytes | Rejected]]
-READERS = {
-    "avro": "comity.event.formats.avro:read_avro_lines",
-    "parquet": "comity.event.formats.parquet:read_parquet_lines",
-    "xml": "comity.event.formats.xml.records:read_xml_file",
-}
-"""What a request may ask for: a function of a path, a lookup of types, and the number of the last record not wanted."""
-_LIBRARIES = {"parquet": ("pyarrow.parquet", "pandas")}
-"""What a reader, or Arrow for its columns of time, loads only when it reads.
-
-It is loaded before memory is bounded: the bound is for the file alone.
-"""
-
 _PIECE_BYTES = 65_536
 
 
@@ -127,10 +115,15 @@ class _Decoding:
 
 
 def _reader(name: str) -> Callable[..., Lines]:
-    module, _, function = READERS[name].partition(":")
-    for library in _LIBRARIES.get(name, ()):
+    """A reader as the table of formats names it, and what it says that it loads only when it reads.
+
+    That is loaded before memory is bounded: the bound is for the file alone.
+    """
+    place, _, function = name.partition(":")
+    module = import_module(place)
+    for library in getattr(module, "LOADED_LATE", ()):
         import_module(library)
-    return getattr(import_module(module), function)  # type: ignore[no-any-return]
+    return getattr(module, function)  # type: ignore[no-any-return]
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ _QUIET = {"MALLOC_ARENA_MAX": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_N
 def decoded_apart(
     reader: str, path: str | Path, types: Taxonomy | TypeLookup | None = None, *, after: int = 0
 ) -> Iterator[tuple[int, bytes | Rejected]]:
-    """The records of a file, each with its number, decoded in another process; see `child.READERS`.
+    """The records of a file, each with its number, decoded in another process by a reader of the table of formats.
 
     If that process dies, the file is read once more from the last record on, record by record; so that the one that
     kills is known, and all before it are given. It comes as `Rejected`, and it is the last.
