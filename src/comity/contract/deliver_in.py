@@ -14,12 +14,12 @@ for each (km into m), and becomes a float otherwise. What is inside of lists sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import replace
 from fractions import Fraction
 
 from comity.contract.mapping import Mapping, Path
+from comity.contract.shape import leaves as leaves_of
 from comity.errors import Misuse, Place
 from comity.event.context import Context
 from comity.event.kinds import Kind
@@ -72,7 +72,7 @@ def _own(declared: AttributeType) -> str | None:
 
 def _wanted(type: EventType, context: AbstractMapping[str, object]) -> Wanted:
     """What a path names goes before what a concept names, and both before general words."""
-    leaves = dict(_leaves(type.attributes, ()))
+    leaves = leaves_of(type)
     wanted = _by_general_words(leaves, context)
     named = {name: _text(name, value) for name, value in context.items() if name not in _GENERAL}
     by_path = {name: path for path in leaves if (name := ".".join(path)) in named}
@@ -82,15 +82,6 @@ def _wanted(type: EventType, context: AbstractMapping[str, object]) -> Wanted:
             raise _unknown(type, name, leaves)
         wanted |= {path: _checked(path, leaves[path], one) for path in of_concept}
     return wanted | {path: _checked(path, leaves[path], named[name]) for name, path in by_path.items()}
-
-
-def _leaves(attributes: AbstractMapping[str, AttributeType], prefix: Path) -> Iterator[tuple[Path, AttributeType]]:
-    """Every attribute that is no struct, by its path."""
-    for name, declared in attributes.items():
-        if declared.kind is Kind.STRUCT:
-            yield from _leaves(declared.attributes, (*prefix, name))
-        else:
-            yield (*prefix, name), declared
 
 
 def _by_general_words(leaves: dict[Path, AttributeType], context: AbstractMapping[str, object]) -> Wanted:

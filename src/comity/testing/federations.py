@@ -101,12 +101,8 @@ class _Type:
     abstract: bool = False
 
     def as_file(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"attributes": self.own}
-        if self.extends:
-            found["extends"] = self.extends
-        if self.abstract:
-            found["abstract"] = True
-        return found
+        more = {"extends": self.extends, "abstract": self.abstract}
+        return {"attributes": self.own, **{name: value for name, value in more.items() if value}}
 
 
 def federations() -> st.SearchStrategy[Federation]:

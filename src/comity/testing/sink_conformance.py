@@ -112,8 +112,7 @@ class SinkConformance:
 
     def test_send_goes_on_after_busy(self, bench: SinkBench, tmp_path: Path) -> None:
         _need(bench, "busy")
-        lines = [notification(number) for number in range(20)]
-        publish(tmp_path, lines)
+        lines = _published(tmp_path, 20)
         bench.fail("busy", 2)
         assert _send(tmp_path, bench.open()).taken == 20
         assert bench.received() == lines
@@ -121,8 +120,7 @@ class SinkConformance:
 
     def test_send_puts_a_refused_message_aside(self, bench: SinkBench, tmp_path: Path) -> None:
         _need(bench, "refuse")
-        lines = [notification(number) for number in range(10)]
-        publish(tmp_path, lines)
+        lines = _published(tmp_path, 10)
         bench.fail("refuse", 1)
         assert _send(tmp_path, bench.open()) == SinkCount(SUBSCRIBER, SINK, 9, 1, complete=True)
         assert bench.received() == lines[1:]
@@ -130,8 +128,7 @@ class SinkConformance:
 
     def test_send_after_a_lost_answer_repeats_what_can_be_told(self, bench: SinkBench, tmp_path: Path) -> None:
         _need(bench, "lose-answer")
-        lines = [notification(number) for number in range(10)]
-        publish(tmp_path, lines)
+        lines = _published(tmp_path, 10)
         bench.fail("lose-answer", 1)
         assert _send(tmp_path, bench.open()).taken == 10
         assert bench.received()[:2] == [lines[0]] * 2
@@ -198,6 +195,12 @@ def _send(out: Path, sink: Sink) -> SinkCount:
 
 def _replay(out: Path, sink: Sink) -> Replayed:
     return replay_sink(out, SUBSCRIBER, SINK, Courier(sink, QUICK, time.time, time.sleep))
+
+
+def _published(out: Path, count: int) -> list[bytes]:
+    lines = [notification(number) for number in range(count)]
+    publish(out, lines)
+    return lines
 
 
 def _need(bench: SinkBench, fault: str) -> None:

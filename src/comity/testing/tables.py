@@ -14,19 +14,11 @@ from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.formats.csv import ENVELOPE_COLUMNS, encode_header, encode_row, read_header
 from comity.event.kinds import Kind
+from comity.event.scan.columns import SCALARS, arrow_type
 from comity.event.times import format_duration
-from comity.event.types import AttributeType, EventType
+from comity.event.types import EventType
 
-_SCALARS: Mapping[Kind, pa.DataType] = {
-    Kind.BOOL: pa.bool_(),
-    Kind.INT: pa.int64(),
-    Kind.FLOAT: pa.float64(),
-    Kind.STRING: pa.string(),
-    Kind.TIMESTAMP: pa.timestamp("us", "UTC"),
-    Kind.DURATION: pa.string(),
-    Kind.BYTES: pa.binary(),
-    Kind.POINT: pa.struct([("x", pa.float64()), ("y", pa.float64())]),
-}
+_SCALARS: Mapping[Kind, pa.DataType] = {**SCALARS, Kind.DURATION: pa.string()}
 
 
 def csv_lines(chance: Random, events: Sequence[Event], types: Sequence[EventType], odd: int) -> list[bytes]:
@@ -53,7 +45,7 @@ def parquet_table(chance: Random, events: Sequence[Event], type: EventType, odd:
     for _ in range(odd if rows else 0):
         spoilt = _spoilt(chance, chance.choice(rows), type)
         rows.insert(chance.randint(0, len(rows)), spoilt)
-    own = {name: _arrow_type(one) for name, one in type.attributes.items()}
+    own = {name: arrow_type(one, _SCALARS) for name, one in type.attributes.items()}
     if own and (chance.random() < 0.5 or not own.keys().isdisjoint(ENVELOPE_COLUMNS)):
         fields = [("data", pa.struct(list(own.items())))]
     else:
@@ -78,15 +70,6 @@ def _cell(value: Any) -> Any:
     if isinstance(value, tuple):
         return {"x": value[0], "y": value[1]}
     return format_duration(value) if type(value).__name__ == "timedelta" else value
-
-
-def _arrow_type(declared: AttributeType) -> pa.DataType:
-    if declared.kind is Kind.STRUCT:
-        return pa.struct([(name, _arrow_type(one)) for name, one in declared.attributes.items()])
-    if declared.kind is Kind.LIST:
-        assert declared.element is not None
-        return pa.list_(_arrow_type(declared.element))
-    return _SCALARS[declared.kind]
 
 
 def _spoilt(chance: Random, row: dict[str, Any], type: EventType) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from comity.contract.mapping import Mapping, Path
+from comity.contract.shape import leaves
 from comity.contract.xslt.form import ENVELOPE_PARTS, read_attributes, write_record
 from comity.contract.xslt.run import Stylesheet
 from comity.contract.xslt.simple import Recognised, is_event_of, recognise
@@ -59,7 +59,7 @@ def examine_stylesheet(
     found = recognise(stylesheet, source, target) if simple else Recognised(None, "it was not looked into")
     expressions: list[tuple[Path, Expression]] = []
     opaque: dict[Path, str] = {}
-    for path, declared in _leaves(target.attributes, ()):
+    for path, declared in leaves(target).items():
         expression = found.expression(path)
         if isinstance(expression, str):
             opaque[path] = expression
@@ -68,14 +68,6 @@ def examine_stylesheet(
             expressions.append((path, expression))
     _check_mapped(found, target, stylesheet)
     return ReadStylesheet(Mapping(source, target, tuple(expressions)), opaque, stylesheet)
-
-
-def _leaves(attributes: AbstractMapping[str, AttributeType], prefix: Path) -> Iterator[tuple[Path, AttributeType]]:
-    for name, declared in attributes.items():
-        if declared.kind is Kind.STRUCT:
-            yield from _leaves(declared.attributes, (*prefix, name))
-        else:
-            yield (*prefix, name), declared
 
 
 def _check_mapped(found: Recognised, target: EventType, stylesheet: Stylesheet) -> None:
@@ -97,7 +89,7 @@ def _run_for(
 ) -> Extension:
     """A call of the stylesheet for one attribute, over everything that it can see of an event."""
     inputs: list[tuple[Path, Kind]] = [((ENVELOPE_NAME, name), ENVELOPE[name].kind) for name in ENVELOPE_PARTS]
-    inputs += [(one, attribute.kind) for one, attribute in _leaves(source.attributes, ())]
+    inputs += [(one, attribute.kind) for one, attribute in leaves(source).items()]
     body = Transformed(Transformation(stylesheet, source, tuple(one for one, _ in inputs), target), path)
     key = hashlib.sha256(stylesheet.text.encode()).hexdigest() + "/" + ".".join(path)
     kinds = tuple(frozenset({kind}) for _, kind in inputs)

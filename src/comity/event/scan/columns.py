@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from comity.event.types import ENVELOPE_NAME, MODES, AttributeType
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 POINT = pa.struct([("x", pa.float64()), ("y", pa.float64())])
-_SCALARS = {
+SCALARS = {
     Kind.BOOL: pa.bool_(),
     Kind.INT: pa.int64(),
     Kind.FLOAT: pa.float64(),
@@ -30,18 +31,18 @@ _MODES = pa.array(MODES)
 _SLACK = 32
 
 
-def arrow_type(attribute: AttributeType) -> pa.DataType:
-    """How values of an attribute stand in a column; durations are microseconds.
+def arrow_type(attribute: AttributeType, scalars: Mapping[Kind, pa.DataType] = SCALARS) -> pa.DataType:
+    """How values of an attribute stand in a column; durations are microseconds, unless `scalars` say otherwise.
 
     >>> arrow_type(AttributeType(Kind.LIST, element=AttributeType(Kind.DURATION)))
     ListType(list<item: int64>)
     """
     if attribute.kind is Kind.STRUCT:
-        return pa.struct([(name, arrow_type(one)) for name, one in attribute.attributes.items()])
+        return pa.struct([(name, arrow_type(one, scalars)) for name, one in attribute.attributes.items()])
     if attribute.kind is Kind.LIST:
         assert attribute.element is not None
-        return pa.list_(arrow_type(attribute.element))
-    return _SCALARS[attribute.kind]
+        return pa.list_(arrow_type(attribute.element, scalars))
+    return scalars[attribute.kind]
 
 
 class Lanes:
@@ -76,7 +77,7 @@ class Lanes:
         if kind is Kind.BOOL:
             return self._bools(lane, is_nullable)
         if kind in (Kind.INT, Kind.FLOAT, Kind.TIMESTAMP):
-            return self._longs(_SCALARS[kind], lane, is_nullable)
+            return self._longs(SCALARS[kind], lane, is_nullable)
         return pa.nulls(self.count, arrow_type(column.attribute))  # its lines are doubtful where it has a value
 
     def _validity(self, lane: int, is_nullable: bool) -> tuple[Bytes | None, int]:

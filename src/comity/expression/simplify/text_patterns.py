@@ -75,17 +75,22 @@ def rests(pattern: Pattern, text: str) -> list[Pattern]:
     """The ends of a pattern that can follow when its beginning has matched the text."""
     places = _closed(pattern, {0})
     for char in text:
-        taken: set[int] = set()
-        for place in places:
-            token = pattern[place] if place < len(pattern) else None
-            if token is Wildcard.RUN:
-                taken.add(place)
-            elif token is Wildcard.ONE or token == char:
-                taken.add(place + 1)
-        places = _closed(pattern, taken)
+        places = _after(pattern, places, char)
     # What follows a run is matched by the run and what follows it, too.
     needless = {place for place in places if place and pattern[place - 1] is Wildcard.RUN and place - 1 in places}
     return [pattern[place:] for place in sorted(places - needless)]
+
+
+def _after(pattern: Pattern, places: set[int], token: str | Wildcard) -> set[int]:
+    """Where a pattern can be once it has taken a character, or whatever another pattern has there."""
+    taken: set[int] = set()
+    for place in places:
+        own = pattern[place] if place < len(pattern) else None
+        if own is Wildcard.RUN:
+            taken.add(place)
+        elif own == token or (own is Wildcard.ONE and token is not Wildcard.RUN):
+            taken.add(place + 1)
+    return _closed(pattern, taken)
 
 
 def _closed(pattern: Pattern, places: set[int]) -> set[int]:
@@ -106,14 +111,7 @@ def covers(wider: Pattern, pattern: Pattern) -> bool:
     """
     places = _closed(wider, {0})
     for token in pattern:
-        taken: set[int] = set()
-        for place in places:
-            other = wider[place] if place < len(wider) else None
-            if other is Wildcard.RUN:
-                taken.add(place)
-            elif other == token or (other is Wildcard.ONE and token is not Wildcard.RUN):
-                taken.add(place + 1)
-        places = _closed(wider, taken)
+        places = _after(wider, places, token)
     return len(wider) in places
 
 

@@ -67,6 +67,12 @@ class Question(ABC):
             low[at], high[at] = asked.possible[min(turn, len(asked.possible) - 1)]
         return low, high
 
+    def _intervals(self, known: Ids) -> tuple[Ids, Ids, Ids, Ids]:
+        """Of all intervals of the sets: their columns and ends; and where those of each set start."""
+        at, starts = self._table.intervals(known)
+        column = np.repeat(self._table.column.view.take(known), self._table.count.view.take(known))
+        return column, self._table.interval_low.view.take(at), self._table.interval_high.view.take(at), starts
+
     @abstractmethod
     def _by_intervals(self, known: Ids, turns: list[tuple[Ids, Ids]]) -> Mask:
         """The exact test of sets and values that are intervals."""
@@ -111,9 +117,7 @@ class Around(Question):
         return found
 
     def _by_intervals(self, known: Ids, turns: list[tuple[Ids, Ids]]) -> Mask:
-        at, starts = self._table.intervals(known)
-        column = np.repeat(self._table.column.view.take(known), self._table.count.view.take(known))
-        low, high = self._table.interval_low.view.take(at), self._table.interval_high.view.take(at)
+        column, low, high, starts = self._intervals(known)
         found = np.ones(len(known), np.bool_)
         for asked_low, asked_high in turns:
             found &= np.logical_or.reduceat((low <= asked_low.take(column)) & (high >= asked_high.take(column)), starts)
@@ -182,10 +186,8 @@ class Within(Question):
         return found
 
     def _by_intervals(self, known: Ids, turns: list[tuple[Ids, Ids]]) -> Mask:
-        at, starts = self._table.intervals(known)
-        column = np.repeat(self._table.column.view.take(known), self._table.count.view.take(known))
-        low, high = self._table.interval_low.view.take(at), self._table.interval_high.view.take(at)
-        found = np.zeros(len(at), np.bool_)
+        column, low, high, starts = self._intervals(known)
+        found = np.zeros(len(low), np.bool_)
         for asked_low, asked_high in turns:
             found |= (low >= asked_low.take(column)) & (high <= asked_high.take(column))
         return np.logical_and.reduceat(found, starts)

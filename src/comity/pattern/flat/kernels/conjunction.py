@@ -12,8 +12,6 @@ from comity.compiled import inlined, kernel
 from comity.pattern.flat.kernels.layout import (
     ALL,
     AT,
-    BITS,
-    BY_BIT,
     CHOICE,
     COLLECT,
     COLLECTS,
@@ -35,7 +33,7 @@ from comity.pattern.flat.kernels.layout import (
     STEPS,
     TAIL,
 )
-from comity.pattern.flat.kernels.lists import add_member, add_step, end_report, first_from
+from comity.pattern.flat.kernels.lists import first_from, narrow, report_steps, take
 
 
 @inlined
@@ -93,13 +91,10 @@ def choose_events(w: Any, pattern: Any, step: Any) -> Any:
         w.slots[LO, step] = at
         w.slots[HI, step] = at
         if is_possible(w, pattern):
-            count += 1
-            if count == pattern[LOW + step]:
-                begin = at
+            count, begin = take(pattern, step, at, count, begin)
             end = at
         at += move
-    w.slots[LO, step] = begin if forward else end
-    w.slots[HI, step] = end if forward else begin
+    narrow(w, step, forward, begin, end)
     return count >= pattern[LOW + step]
 
 
@@ -259,13 +254,7 @@ def report_one(w: Any, pattern: Any, out: Any) -> None:
     """Reports the events where the operands are, with all that those which collect could have beside them."""
     if pattern[COLLECTS] > 0 and not mark_collected(w, pattern):
         return
-    for number in range(pattern[STEPS]):
-        step = pattern[BY_BIT + number]
-        if pattern[MODE + step] == COLLECT:
-            add_step(w, pattern, out, step, w.slots[SAVED_LO, step], w.slots[SAVED_HI, step], PREVIOUS)
-        else:
-            add_member(w, out, pattern[BITS + step], w.slots[AT, step])
-    end_report(w, pattern, out)
+    report_steps(w, pattern, out, SAVED_LO, SAVED_HI)
 
 
 @kernel

@@ -8,8 +8,11 @@ import numpy as np
 
 from comity.compiled import inlined, kernel
 from comity.pattern.flat.kernels.layout import (
+    AT,
     BITS,
+    BY_BIT,
     CLOSED,
+    COLLECT,
     COLLECTS,
     CONJUNCTION,
     END_US,
@@ -17,10 +20,15 @@ from comity.pattern.flat.kernels.layout import (
     GAPS,
     GROUP,
     HEAD,
+    HI,
     KIND,
+    LO,
+    LOW,
     MARK,
     MEMBERS,
+    MODE,
     OVERLAP,
+    PREVIOUS,
     REPORTS,
     REPORTS_FULL,
     ROW,
@@ -141,6 +149,35 @@ def add_step(w: Any, pattern: Any, out: Any, step: Any, low: Any, high: Any, tak
     for at in range(low, high + 1):
         if w.lists[taken, at] == at:
             add_member(w, out, pattern[BITS + step], at)
+
+
+@inlined
+def report_steps(w: Any, pattern: Any, out: Any, low: Any, high: Any) -> None:
+    """Makes a report of the events where the steps are, and of all marked ones of those which collect.
+
+    `low` and `high` are the rows of `slots` with the ends of what a step can collect.
+    """
+    for number in range(pattern[STEPS]):
+        step = pattern[BY_BIT + number]
+        if pattern[MODE + step] == COLLECT:
+            add_step(w, pattern, out, step, w.slots[low, step], w.slots[high, step], PREVIOUS)
+        else:
+            add_member(w, out, pattern[BITS + step], w.slots[AT, step])
+    end_report(w, pattern, out)
+
+
+@inlined
+def take(pattern: Any, step: Any, at: Any, count: Any, begin: Any) -> Any:
+    """Counts one more candidate of a step: how many there are, and where the first is that the step takes."""
+    count += 1
+    return count, at if count == pattern[LOW + step] else begin
+
+
+@inlined
+def narrow(w: Any, step: Any, forward: Any, begin: Any, end: Any) -> None:
+    """Makes the run of a step what lies between two positions, the second of which is before if it went backward."""
+    w.slots[LO, step] = begin if forward else end
+    w.slots[HI, step] = end if forward else begin
 
 
 @inlined

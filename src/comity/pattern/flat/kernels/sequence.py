@@ -13,8 +13,6 @@ from comity.compiled import inlined, kernel
 from comity.pattern.flat.kernels.layout import (
     ALL,
     AT,
-    BITS,
-    BY_BIT,
     COLLECT,
     COLLECTS,
     EARLIEST,
@@ -37,14 +35,14 @@ from comity.pattern.flat.kernels.layout import (
     STEPS,
 )
 from comity.pattern.flat.kernels.lists import (
-    add_member,
-    add_step,
-    end_report,
     first_absent,
     first_from,
     last_absent,
+    narrow,
     next_absent,
     point_at,
+    report_steps,
+    take,
 )
 
 
@@ -89,13 +87,10 @@ def choose_events(w: Any, pattern: Any, step: Any) -> Any:
     end = -1
     while w.slots[LO, step] <= at <= w.slots[HI, step] and count < pattern[HIGH + step]:
         if has_beginning(w, pattern, step, at) and has_end(w, pattern, step, at):
-            count += 1
-            if count == pattern[LOW + step]:
-                begin = at
+            count, begin = take(pattern, step, at, count, begin)
             end = at
         at += move
-    w.slots[LO, step] = begin if forward else end
-    w.slots[HI, step] = end if forward else begin
+    narrow(w, step, forward, begin, end)
     return count >= pattern[LOW + step]
 
 
@@ -260,13 +255,7 @@ def report_one(w: Any, pattern: Any, out: Any) -> None:
         for step in range(pattern[STEPS]):
             if pattern[MODE + step] == COLLECT:
                 mark_begun(w, pattern, step)
-    for number in range(pattern[STEPS]):
-        step = pattern[BY_BIT + number]
-        if pattern[MODE + step] == COLLECT:
-            add_step(w, pattern, out, step, w.slots[LO, step], w.slots[HI, step], PREVIOUS)
-        else:
-            add_member(w, out, pattern[BITS + step], w.slots[AT, step])
-    end_report(w, pattern, out)
+    report_steps(w, pattern, out, LO, HI)
 
 
 @kernel
