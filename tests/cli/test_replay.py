@@ -11,7 +11,7 @@ from comity.connect.dead_letters import dead_letter_path
 from comity.connect.outbox import Outbox
 from comity.connect.retry import RetryPolicy
 from comity.limits import limited
-from comity.testing.receiver import Answer, WebhookReceiver
+from comity.testing.receiver import PlannedReply, WebhookReceiver
 from comity.testing.sink_conformance import dead_keys, notification, publish
 
 DOMAIN = """\
@@ -132,7 +132,7 @@ def test_replay_interrupted_keeps_what_was_not_taken(start, out, receiver):
 
 
 def test_replay_while_a_sink_is_down_then_up(comity, out, federation, receiver):
-    receiver.answers.extend([Answer.BUSY] * 20)
+    receiver.answers.extend([PlannedReply.BUSY] * 20)
     with limited(max_delivery_attempts=1):
         assert comity("replay", out, "--federation", federation).code == 1
     receiver.answers.clear()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from comity.testing.receiver import Answer, WebhookReceiver
+from comity.testing.receiver import PlannedReply, WebhookReceiver
 
 SECRET = "s3cr3t-T0K3N"
 EXAMPLE = Path(__file__).parents[2] / "examples/two_houses"
@@ -16,7 +16,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples/two_houses"
 @pytest.fixture
 def receiver():
     with WebhookReceiver() as found:
-        found.answers.extend([Answer.REFUSE] * 1_000)
+        found.answers.extend([PlannedReply.REFUSE] * 1_000)
         yield found
 
 

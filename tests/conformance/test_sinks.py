@@ -15,7 +15,7 @@ import pytest
 from comity.connect.connectors.memory_sink import Fault, MemorySink
 from comity.connect.connectors.stdout import StdoutSink
 from comity.connect.connectors.webhook_out import WebhookOutOptions, WebhookSink
-from comity.testing.receiver import Answer, WebhookReceiver
+from comity.testing.receiver import PlannedReply, WebhookReceiver
 from comity.testing.sink_conformance import SinkConformance, notification, publish
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -100,7 +100,7 @@ class WebhookBench:
         if fault == "down":
             self._receiver.stop()
         else:
-            self._receiver.answers.extend([Answer(fault)] * times)
+            self._receiver.answers.extend([PlannedReply(fault)] * times)
 
     def mend(self):
         self._receiver.start()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.contract.change import Change, Effect, changes, contract_changes, next_version
+from comity.contract.change import Effect, VersionChange, changes, contract_changes, next_version
 from comity.document import parse_document
 from comity.event.kinds import Kind
 from comity.event.taxonomy import Taxonomy
@@ -100,9 +100,9 @@ def test_contract_changes_of_tables_and_parties():
 
 
 def test_next_version_grows_with_what_others_notice():
-    meaning = Change("fire", "mapping-changed", Effect.MEANING, "")
+    meaning = VersionChange("fire", "mapping-changed", Effect.MEANING, "")
     assert next_version(2, [meaning]) == 2
-    assert next_version(2, [meaning, Change("fire", "attribute-added", Effect.ADDITIVE, "")]) == 3
+    assert next_version(2, [meaning, VersionChange("fire", "attribute-added", Effect.ADDITIVE, "")]) == 3
 
 
 _TYPES = st.builds(

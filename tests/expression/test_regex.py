@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from comity.errors import Misuse
 from comity.expression.regex.parse import Chars, Regex, fullmatch, is_linear_in_java, parse_regex, to_java
-from comity.expression.regex.tree import Choice, Repeat, other_than
+from comity.expression.regex.tree import Alternation, Repeat, other_than
 
 TEXTS = st.text(alphabet="ab01-_ .\n\t\vé😀^]$\\Q", max_size=6)
 ATOMS = st.sampled_from(
@@ -74,7 +74,7 @@ def _ends(regex: Regex, text: str, starts: set[int]) -> set[int]:
     if isinstance(regex, Chars):
         fits = {at for at in starts if at < len(text) and any(lo <= ord(text[at]) <= hi for lo, hi in regex.ranges)}
         return {at + 1 for at in fits}
-    if isinstance(regex, Choice):
+    if isinstance(regex, Alternation):
         return set().union(*(_ends(item, text, starts) for item in regex.items))
     if isinstance(regex, Repeat):
         return _repeated_ends(regex, text, starts)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from comity.errors import Misuse
 from comity.meaning.concept import Concept
-from comity.meaning.context import Context
+from comity.meaning.context import SemanticContext
 from comity.meaning.conversions import CodeTable, ConversionManager, Registered
 from comity.meaning.equivalence import Meaning, compare, convert, equivalent
 from comity.meaning.notation import parse_context, parse_object, parse_value
@@ -131,7 +131,7 @@ def test_money_in_units() -> None:
     manager.use_rates("Money", "currency", Rates.of([("EUR", "USD", "1.25", None, None)]))
     meaning = Meaning(conversions=manager, at=datetime(2026, 1, 15, tzinfo=UTC))
     price = SemanticObject.of("Price", 2, Unit="EUR/kg")
-    assert meaning.convert(price, Context.of(Unit="USD/g")).value == Fraction("0.0025")
+    assert meaning.convert(price, SemanticContext.of(Unit="USD/g")).value == Fraction("0.0025")
 
 
 def test_conversions_of_a_concept() -> None:
@@ -141,26 +141,30 @@ def test_conversions_of_a_concept() -> None:
     germany = SemanticObject.of("Country", "DE", Codes="iso2")
     assert meaning.equivalent(germany, SemanticObject.of("Country", "DEU", Codes="iso3"))
     with pytest.raises(Misuse, match="has no value"):
-        meaning.convert(SemanticObject.of("Country", "XX", Codes="iso2"), Context.of(codes="iso3"))
+        meaning.convert(SemanticObject.of("Country", "XX", Codes="iso2"), SemanticContext.of(codes="iso3"))
 
 
 UNITS = ["m", "km", "mile", "[in_i]", "ft"]
 contexts = st.fixed_dictionaries(
     {"Unit": st.sampled_from(UNITS)}, optional={"Scale": st.sampled_from([1, 10, Fraction(1, 3)])}
-).map(Context.of)
+).map(SemanticContext.of)
 numbers = st.fractions(max_denominator=1_000)
 
 
 @given(numbers, contexts, contexts, contexts)
-def test_conversion_keeps_the_meaning(number: Fraction, first: Context, second: Context, third: Context) -> None:
+def test_conversion_keeps_the_meaning(
+    number: Fraction, first: SemanticContext, second: SemanticContext, third: SemanticContext
+) -> None:
     given_object = SemanticObject("Distance", number, first)
     there = convert(given_object, second)
     assert equivalent(given_object, there)
-    scale = Context.of(Scale=1)
+    scale = SemanticContext.of(Scale=1)
     assert convert(there, scale.with_values(third)) == convert(given_object, scale.with_values(third))
 
 
 @given(numbers, numbers, contexts, contexts)
-def test_order_is_that_of_the_meaning(one: Fraction, other: Fraction, first: Context, second: Context) -> None:
+def test_order_is_that_of_the_meaning(
+    one: Fraction, other: Fraction, first: SemanticContext, second: SemanticContext
+) -> None:
     left, right = SemanticObject("Distance", one, first), SemanticObject("Distance", other, first)
     assert compare(left, convert(right, second)) == (one > other) - (one < other)

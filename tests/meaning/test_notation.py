@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from comity.errors import Misuse
 from comity.limits import limited
-from comity.meaning.context import Context, SemanticValue
+from comity.meaning.context import SemanticContext, SemanticValue
 from comity.meaning.notation import parse_context, parse_object, parse_value
 from comity.meaning.semantic import SemanticObject
 
@@ -23,7 +23,7 @@ SALES = (
 def test_the_objects_of_the_seeds() -> None:
     far = parse_object('⟨Distance, 3.85, {⟨Unit,"mile"⟩, ⟨Scale,1000⟩}⟩')
     assert (far.concept, far.value) == ("Distance", Fraction("3.85"))
-    assert far.context == Context.of(scale=1000, unit="mile")
+    assert far.context == SemanticContext.of(scale=1000, unit="mile")
     assert str(far) == '⟨Distance, 3.85, {⟨Unit, "mile"⟩, ⟨Scale, 1000⟩}⟩'
     assert far.printed(ascii=True) == '<Distance, 3.85, {<Unit, "mile">, <Scale, 1000>}>'
     assert parse_object(far.printed(ascii=True)) == far
@@ -48,10 +48,10 @@ def test_every_kind_of_value() -> None:
 
 
 def test_a_context_in_yaml() -> None:
-    assert parse_context("{unit: km}") == parse_context('{<Unit, "km">}') == Context.of(UNIT="km")
+    assert parse_context("{unit: km}") == parse_context('{<Unit, "km">}') == SemanticContext.of(UNIT="km")
     nested = parse_context("{period: {value: q1, context: {start: May}}}")
     assert nested == parse_context('{⟨Period, "q1", {⟨Start, "May"⟩}⟩}')
-    assert parse_context("{}") == Context()
+    assert parse_context("{}") == SemanticContext()
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ simple_values = st.one_of(
 )
 
 
-def _context(values: st.SearchStrategy[SemanticValue]) -> st.SearchStrategy[Context]:
+def _context(values: st.SearchStrategy[SemanticValue]) -> st.SearchStrategy[SemanticContext]:
     pairs = st.lists(st.tuples(names, values), max_size=3, unique_by=lambda pair: pair[0].lower())
-    return pairs.map(lambda given: Context(tuple(given)))
+    return pairs.map(lambda given: SemanticContext(tuple(given)))
 
 
 semantic_values = st.recursive(
@@ -129,8 +129,8 @@ def test_a_printed_object_is_read_as_itself(given_object: SemanticObject) -> Non
 
 
 @given(_context(semantic_values))
-def test_the_order_of_properties_does_not_matter(context: Context) -> None:
-    turned = Context(tuple(reversed(context.properties)))
+def test_the_order_of_properties_does_not_matter(context: SemanticContext) -> None:
+    turned = SemanticContext(tuple(reversed(context.properties)))
     assert turned == context
     assert hash(turned) == hash(context)
     assert parse_context(str(context)) == context

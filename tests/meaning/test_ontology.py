@@ -15,7 +15,7 @@ from comity.document import parse_document
 from comity.errors import ComityError, Faults, Misuse
 from comity.meaning.builtin import builtin
 from comity.meaning.concept import Concept
-from comity.meaning.context import Context
+from comity.meaning.context import SemanticContext
 from comity.meaning.conversions import CodeTable, LinearConversion, Registered
 from comity.meaning.ontology import Ontology
 from comity.meaning.ontology_file import ontology_of, read_ontology
@@ -55,7 +55,7 @@ def test_what_is_inherited() -> None:
     assert known.is_a("bid", "money")
     assert not known.is_a("money", "bid")
     assert known.needs("Humidity") == ("Unit",)
-    assert known.defaults("Humidity") == Context.of(unit="%")
+    assert known.defaults("Humidity") == SemanticContext.of(unit="%")
     assert known.unit("WindSpeed") == "m/s"
     assert {one.name for one in known.narrower("Location")} >= {"City", "Room"}
 
@@ -159,7 +159,9 @@ def ontologies(draw: st.DrawFn) -> Ontology:
             labels={one: tuple(draw(words)) for one in draw(st.sets(st.sampled_from(["en", "de"])))},
             related=tuple(draw(st.sets(st.sampled_from(known)))),
             needs=tuple(draw(st.sets(st.sampled_from(["Unit", "Currency"])))),
-            defaults=Context.of({key: draw(simple) for key in draw(st.sets(st.sampled_from(["Unit", "Scale"])))}),
+            defaults=SemanticContext.of(
+                {key: draw(simple) for key in draw(st.sets(st.sampled_from(["Unit", "Scale"])))}
+            ),
             unit=draw(st.sampled_from([None, "m", "degC", "ucum:B", "B", "mm[Hg]", "1000 mile", "USD/kg"])),
             quantity_kind=draw(st.sampled_from([None, "Length", "http://example.org/kind"])),
         )

@@ -23,7 +23,7 @@ from comity.pattern.detector import Detector
 from comity.pattern.extract import Extraction, one_by_one
 from comity.pattern.occurrence import microseconds
 from comity.pattern.reference.reports import reports
-from comity.pattern.rows import Found, found_reports
+from comity.pattern.rows import ReportRow, found_reports
 from comity.pattern.tree import bound_operands
 from comity.profile.blocks import parse_composite
 
@@ -77,7 +77,7 @@ def every_way(bound: BoundPattern, events: Sequence[Event]) -> Iterator[list[str
     yield _in_short((msgspec.json.decode(one.as_json()) for one in _compiled(bound, events)), names)
 
 
-def _compiled(bound: BoundPattern, events: Sequence[Event]) -> Iterator[Found]:
+def _compiled(bound: BoundPattern, events: Sequence[Event]) -> Iterator[ReportRow]:
     """The reports of compiled code, if the pattern is one for it."""
     bank = Bank([bound], [decoder(None)])
     extraction = Extraction(bank, one_by_one(bank))

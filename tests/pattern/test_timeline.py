@@ -18,7 +18,7 @@ from comity.pattern.parameters import FIRST, Consume, Parameters
 from comity.pattern.tracing.svg import text_width
 from comity.pattern.tracing.time_axis import TimeAxis
 from comity.pattern.tracing.timeline import timeline
-from comity.pattern.tracing.timeline_layout import Item, Rows
+from comity.pattern.tracing.timeline_layout import Item, TimelineRows
 from comity.pattern.tracing.trace import Trace, trace
 from comity.pattern.tree import Absent, Operand, Sequence
 from comity.testing.patterns import bound_patterns, traces
@@ -99,7 +99,7 @@ def test_timeline_is_well_formed_complete_and_the_same_every_time(profile: Bound
 
 
 def test_rows_keep_items_apart() -> None:
-    rows = Rows(10)
+    rows = TimelineRows(10)
     for left, right in ((0, 5), (3, 8), (6, 9), (4, 4)):
         rows.put(Item(left, right, lambda canvas, y: None))
     assert [[(item.left, item.right) for item in row] for row in rows.rows] == [[(0, 5), (6, 9)], [(3, 8)], [(4, 4)]]

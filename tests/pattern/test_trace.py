@@ -17,13 +17,13 @@ from comity.pattern.bound import BoundPattern, bind_pattern
 from comity.pattern.occurrence import microseconds
 from comity.pattern.parameters import FIRST, LAST, Consume, Parameters
 from comity.pattern.reference import reports as reference
-from comity.pattern.tracing.absences import Outcome
+from comity.pattern.tracing.absences import AbsenceOutcome
 from comity.pattern.tracing.as_dict import trace_dict
 from comity.pattern.tracing.near_misses import Miss
 from comity.pattern.tracing.story import Words, story
 from comity.pattern.tracing.timeline import timeline
 from comity.pattern.tracing.trace import Trace, trace
-from comity.pattern.tracing.verdicts import Reason
+from comity.pattern.tracing.verdicts import VerdictReason
 from comity.pattern.tree import Absent, Both, Operand, Pattern, Sequence, Silence
 from comity.testing.patterns import START, bound_patterns, traces
 
@@ -87,10 +87,10 @@ def test_verdicts_say_why_an_event_is_no_candidate() -> None:
     found = trace(profile, [*events[:4], events[0].replace()])
     told = {one.event.id: one.verdicts[0] for one in found.events}
     assert [one.reason for one in told.values()] == [
-        Reason.REPEAT,
-        Reason.CONDITION,
-        Reason.NO_KEY,
-        Reason.OTHER_TYPE,
+        VerdictReason.REPEAT,
+        VerdictReason.CONDITION,
+        VerdictReason.NO_KEY,
+        VerdictReason.OTHER_TYPE,
     ]
     assert told["a2"].text == "x > 3 is false, x = 2"
     assert told["a3"].text == "it has no key, k = missing"
@@ -122,7 +122,12 @@ def test_a_wait_ends_by_time_or_by_an_event_or_by_consumption() -> None:
     profile = bound(Sequence((A, Absent(N)), 5 * SECOND), consume=Consume.DELETE)
     events = [event("a1", 0), event("n1", 2), event("a2", 10), event("a3", 13), event("a4", 20)]
     own = trace(profile, events, until=microseconds(T0) + 22 * SECOND).keys[0]
-    assert [one.outcome for one in own.absences] == [Outcome.BROKEN, Outcome.HELD, Outcome.REMOVED, Outcome.OPEN]
+    assert [one.outcome for one in own.absences] == [
+        AbsenceOutcome.BROKEN,
+        AbsenceOutcome.HELD,
+        AbsenceOutcome.REMOVED,
+        AbsenceOutcome.OPEN,
+    ]
     broken, held, removed, _ = own.absences
     assert broken.by is not None
     assert [seen.event.id for seen in broken.by.bound.values()] == ["n1"]
@@ -134,10 +139,10 @@ def test_silences_are_told_from_beginning_to_end() -> None:
     outcomes = [(one.begin, one.outcome) for one in found.keys[0].absences]
     begin = microseconds(T0)
     assert outcomes == [
-        (begin, Outcome.BROKEN),
-        (begin + 3 * SECOND, Outcome.HELD),
-        (begin + 8 * SECOND, Outcome.BROKEN),
-        (begin + 12 * SECOND, Outcome.HELD),
+        (begin, AbsenceOutcome.BROKEN),
+        (begin + 3 * SECOND, AbsenceOutcome.HELD),
+        (begin + 8 * SECOND, AbsenceOutcome.BROKEN),
+        (begin + 12 * SECOND, AbsenceOutcome.HELD),
     ]
     assert len(found.reports) == 2
 

@@ -17,7 +17,7 @@ from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.files import read_events
 from comity.event.formats.jsonlines import encode
-from comity.event.reasons import Reasons
+from comity.event.reasons import ReasonCounts
 from comity.federation import load
 from comity.plan import Plan, compile_plan
 from comity.plan.backtest import BLOCKS, Tally, backtest_plan, read_bucket
@@ -89,14 +89,14 @@ def test_tally_counts_an_event_of_two_ways_once() -> None:
     found = Tally(crossing, "p")
     assert found.take(line(1, T0, way=0)) is not None
     assert found.take(line(1, T0, way=1)) is None
-    report = found.report(records=2, reasons=Reasons(), period=Period())
+    report = found.report(records=2, reasons=ReasonCounts(), period=Period())
     assert (report.sent, [way.sent for way in report.ways], report.share) == (1, [1, 1], 0.5)
 
 
 def test_report() -> None:
     times = [T0, T0 + timedelta(minutes=30), T0 + timedelta(days=2)]
     found = tally(*(line(number, at) for number, at in enumerate(times)), bucket_s=3_600)
-    report = found.report(records=30, reasons=Reasons(Counter(x=1)), period=Period())
+    report = found.report(records=30, reasons=ReasonCounts(Counter(x=1)), period=Period())
     told = report.as_dict()
     assert (told["sent"], told["share"], told["per_day"]) == (3, 0.1, 1.5)
     assert told["busiest"] == {"from": "2026-11-15T18:00:00Z", "sent": 2}
@@ -104,19 +104,19 @@ def test_report() -> None:
     assert [way["sent"] for way in told["ways"]] == [3, 0, 0]
     assert (told["first"], told["last"]) == ("2026-11-15T18:00:00Z", "2026-11-17T18:00:00Z")
     assert json.loads(json.dumps(told)) == told
-    in_period = tally(line(1, T0)).report(records=1, reasons=Reasons(), period=Period(T0, T0 + timedelta(days=4)))
+    in_period = tally(line(1, T0)).report(records=1, reasons=ReasonCounts(), period=Period(T0, T0 + timedelta(days=4)))
     assert in_period.per_day == 0.25
 
 
 def test_report_of_nothing() -> None:
-    report = tally().report(records=0, reasons=Reasons(), period=Period())
+    report = tally().report(records=0, reasons=ReasonCounts(), period=Period())
     assert (report.share, report.per_day, report.busiest, list(report.chart(72))) == (0.0, None, None, [])
 
 
 @given(st.lists(st.integers(0, 400_000_000), min_size=1, max_size=40), st.integers(20, 100))
 def test_every_notification_is_in_a_bucket_and_in_a_bar(seconds: list[int], columns: int) -> None:
     found = tally(*(line(number, T0 + timedelta(seconds=one)) for number, one in enumerate(seconds)))
-    report = found.report(records=len(seconds), reasons=Reasons(), period=Period(), columns=columns)
+    report = found.report(records=len(seconds), reasons=ReasonCounts(), period=Period(), columns=columns)
     begins = Counter((T0 + timedelta(seconds=one)).timestamp() // report.bucket_s for one in seconds)
     assert {at.timestamp() // report.bucket_s: count for at, count in report.buckets.items()} == begins
     bars, _ = report._bars(columns)
@@ -135,7 +135,7 @@ def test_many_buckets_are_joined_while_counting() -> None:
 
 def test_chart() -> None:
     found = tally(*(line(number, T0 + timedelta(hours=hour)) for number, hour in enumerate([0, 0, 2])), bucket_s=3_600)
-    *bars, axis, told = found.report(records=3, reasons=Reasons(), period=Period()).chart(72, BLOCKS)
+    *bars, axis, told = found.report(records=3, reasons=ReasonCounts(), period=Period()).chart(72, BLOCKS)
     assert bars == ["█", "█", "█ ▄", "█ █", "█ █"]
     assert axis == "2026-11-15T18:00:00Z to 2026-11-15T21:00:00Z"
     assert told == "highest bar 2, each 1 h"
@@ -156,7 +156,7 @@ def test_read_bucket_refuses(text: str) -> None:
 def test_a_chart_from_the_first_year_to_the_last() -> None:
     """The bucket that holds the first year begins before there are times, and the last one ends after them."""
     found = tally(line(1, datetime(1, 1, 1, tzinfo=UTC)), line(2, datetime(9999, 12, 31, tzinfo=UTC)))
-    report = found.report(records=2, reasons=Reasons(), period=Period())
+    report = found.report(records=2, reasons=ReasonCounts(), period=Period())
     *_, ends, _ = report.chart(60)
     assert ends.startswith("0001-01-01T00:00:00Z")
     assert "9999-12-31" in ends

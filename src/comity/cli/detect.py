@@ -24,7 +24,7 @@ from comity.run.request import StreamPace
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
     from comity.pattern.bound import BoundPattern
-    from comity.pattern.rows import Found
+    from comity.pattern.rows import ReportRow
     from comity.run.detect import DetectRequest, Reports
 
 EXAMPLE = "Example:  comity detect profiles.txt events.jsonl --until 2026-05-01T12:00:00Z"
@@ -187,7 +187,7 @@ def _lateness(text: str) -> int:
     return round(found.total_seconds() * 1_000_000)
 
 
-def _write(found: Iterable[Found], sink: IO[bytes] | None, *, flush: bool) -> Counter[str]:
+def _write(found: Iterable[ReportRow], sink: IO[bytes] | None, *, flush: bool) -> Counter[str]:
     """Write a line for each report; gives how many each profile has."""
     counts: Counter[str] = Counter()
     for report in found:

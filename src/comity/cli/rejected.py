@@ -14,7 +14,7 @@ import typer
 from comity.cli.failure import FAILED
 from comity.cli.output import console, result_stream, write_json
 from comity.cli.session import Format
-from comity.event.reasons import Reasons
+from comity.event.reasons import ReasonCounts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +44,7 @@ def leave_if_rejected(fail_on: FailOn, *, rejected: int, is_all: bool) -> None:
     raise typer.Exit(FAILED)
 
 
-def print_reasons(out: Console, reasons: Reasons, lead: str = "rejected ", style: str | None = "yellow") -> None:
+def print_reasons(out: Console, reasons: ReasonCounts, lead: str = "rejected ", style: str | None = "yellow") -> None:
     """A line for each reason: how many records it has, and one of them."""
     for code, count in reasons.ranked():
         example = reasons.examples.get(code)
@@ -55,7 +55,7 @@ class RejectedRecords:
     """Takes rejected records in the shape of `Rejected.as_dict`."""
 
     def __init__(self, stream: IO[bytes] | None = None, path: Path | None = None) -> None:
-        self.reasons = Reasons()
+        self.reasons = ReasonCounts()
         self._stream, self._path = stream, path
 
     @classmethod

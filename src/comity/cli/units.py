@@ -13,7 +13,7 @@ from comity.cli.session import Format, FormatOption
 from comity.errors import ComityError, Misuse
 
 if TYPE_CHECKING:
-    from comity.meaning.ucum.parse import Part
+    from comity.meaning.ucum.parse import UnitPart
 
 EXAMPLE = "Example:  comity units convert 86 degF degC"
 CHECK_EXAMPLE = "Example:  comity units check 'mm[Hg]' km/h furlong --ucum"
@@ -144,7 +144,7 @@ def _parts(code: str) -> list[str]:
     return [_spelled(part) for part in codes.parse(code)]
 
 
-def _spelled(part: Part) -> str:
+def _spelled(part: UnitPart) -> str:
     name = str(part.of) if isinstance(part.of, int) else part.of.name
     return name if part.exponent == 1 else f"{name} ^ {part.exponent}"
 

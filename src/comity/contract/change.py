@@ -29,7 +29,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VersionChange:
     """One difference."""
 
     where: str
@@ -48,7 +48,7 @@ class Change:
         return {key: value for key, value in {**told, "text": self.text}.items() if value}
 
 
-def changes(old: EventType, new: EventType) -> list[Change]:
+def changes(old: EventType, new: EventType) -> list[VersionChange]:
     """What changed in a type: its attributes, those of its ancestors included, its parent, and whether it is abstract.
 
     >>> from comity.event.kinds import Kind
@@ -61,16 +61,18 @@ def changes(old: EventType, new: EventType) -> list[Change]:
     parents = [one.parent.name if one.parent else "Event" for one in (old, new)]
     if parents[0] != parents[1]:
         text = f"extends {parents[1]} instead of {parents[0]}"
-        found.append(Change(old.qualified_name, "parent-changed", Effect.BREAKING, text))
+        found.append(VersionChange(old.qualified_name, "parent-changed", Effect.BREAKING, text))
     if old.abstract != new.abstract:
         effect = Effect.BREAKING if new.abstract else Effect.ADDITIVE
         found.append(
-            Change(old.qualified_name, "abstract-changed", effect, f"{'now' if new.abstract else 'no longer'} abstract")
+            VersionChange(
+                old.qualified_name, "abstract-changed", effect, f"{'now' if new.abstract else 'no longer'} abstract"
+            )
         )
     return found
 
 
-def contract_changes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+def contract_changes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[VersionChange]:
     """What changed in the file of a contract beside its type: tables, members, observers, mappings, who founded it."""
     found = [*_tables(name, _part(old, "tables"), _part(new, "tables"))]
     for role in ("members", "observers"):
@@ -78,11 +80,11 @@ def contract_changes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) 
     for key in ("authority", "founders"):
         if old.get(key) != new.get(key):
             text = f"{key}: {_shown(old.get(key))} became {_shown(new.get(key))}"
-            found.append(Change(name, f"{key}-changed", Effect.MEANING, text))
+            found.append(VersionChange(name, f"{key}-changed", Effect.MEANING, text))
     return found
 
 
-def next_version(version: int, found: list[Change]) -> int:
+def next_version(version: int, found: list[VersionChange]) -> int:
     """The number that the new version should have.
 
     >>> next_version(3, [])
@@ -94,17 +96,17 @@ def next_version(version: int, found: list[Change]) -> int:
 _Attributes = Mapping[str, AttributeType]
 
 
-def _attributes(where: str, old: _Attributes, new: _Attributes, prefix: str) -> Iterator[Change]:
+def _attributes(where: str, old: _Attributes, new: _Attributes, prefix: str) -> Iterator[VersionChange]:
     gone = [name for name in old if name not in new]
     came = [name for name in new if name not in old]
     renamed = _renamed(gone, came, old, new)
     for name, other in renamed.items():
         text = f"{prefix}{name} is gone, and {prefix}{other} looks like it under another name"
-        yield Change(where, "attribute-renamed", Effect.BREAKING, text, prefix + other, prefix + name)
+        yield VersionChange(where, "attribute-renamed", Effect.BREAKING, text, prefix + other, prefix + name)
     for name in gone:
         if name not in renamed:
             text = f"{prefix}{name} ({old[name]}) is gone"
-            yield Change(where, "attribute-removed", Effect.BREAKING, text, prefix + name)
+            yield VersionChange(where, "attribute-removed", Effect.BREAKING, text, prefix + name)
     for name in came:
         if name not in renamed.values():
             yield _added(where, prefix + name, new[name])
@@ -131,18 +133,18 @@ def _same_value(old: AttributeType, new: AttributeType) -> bool:
     return old.as_optional() == new.as_optional()
 
 
-def _added(where: str, path: str, type: AttributeType) -> Change:
+def _added(where: str, path: str, type: AttributeType) -> VersionChange:
     if type.optional:
-        return Change(where, "attribute-added", Effect.ADDITIVE, f"{path} ({type}) is new, and optional", path)
+        return VersionChange(where, "attribute-added", Effect.ADDITIVE, f"{path} ({type}) is new, and optional", path)
     text = f"{path} ({type}) is new, and everybody has to give it"
-    return Change(where, "mandatory-attribute-added", Effect.BREAKING, text, path)
+    return VersionChange(where, "mandatory-attribute-added", Effect.BREAKING, text, path)
 
 
-def _attribute(where: str, old: AttributeType, new: AttributeType, path: str) -> Iterator[Change]:
+def _attribute(where: str, old: AttributeType, new: AttributeType, path: str) -> Iterator[VersionChange]:
     """What changed in an attribute that both have."""
 
-    def change(code: str, text: str, effect: Effect = Effect.BREAKING) -> Change:
-        return Change(where, code, effect, f"{path} {text}", path)
+    def change(code: str, text: str, effect: Effect = Effect.BREAKING) -> VersionChange:
+        return VersionChange(where, code, effect, f"{path} {text}", path)
 
     if old.kind is not new.kind:
         yield change("kind-changed", f"was {old.kind}, is {new.kind}")
@@ -168,19 +170,19 @@ def _part(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _tables(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _tables(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[VersionChange]:
     for name in {**old, **new}:
         if name not in new:
-            yield Change(where, "table-removed", Effect.BREAKING, f"the table {name} is gone", name)
+            yield VersionChange(where, "table-removed", Effect.BREAKING, f"the table {name} is gone", name)
         elif name not in old:
-            yield Change(where, "table-added", Effect.ADDITIVE, f"the table {name} is new", name)
+            yield VersionChange(where, "table-added", Effect.ADDITIVE, f"the table {name} is new", name)
         elif old[name] != new[name]:
             yield from _rows(where, name, old[name], new[name])
 
 
-def _rows(where: str, table: str, old: Any, new: Any) -> Iterator[Change]:
+def _rows(where: str, table: str, old: Any, new: Any) -> Iterator[VersionChange]:
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
-        yield Change(where, "table-changed", Effect.MEANING, f"the table {table} changed", table)
+        yield VersionChange(where, "table-changed", Effect.MEANING, f"the table {table} changed", table)
         return
     gone = [str(key) for key in old if key not in new]
     came = [str(key) for key in new if key not in old]
@@ -191,19 +193,19 @@ def _rows(where: str, table: str, old: Any, new: Any) -> Iterator[Change]:
         ("rows-changed", Effect.MEANING, other, "has another value for"),
     ):
         if keys:
-            yield Change(where, code, effect, f"the table {table} {what} {', '.join(keys)}", table)
+            yield VersionChange(where, code, effect, f"the table {table} {what} {', '.join(keys)}", table)
 
 
-def _parties(where: str, role: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _parties(where: str, role: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[VersionChange]:
     one = role.removesuffix("s")
     for name in {**old, **new}:
         if name not in new:
-            yield Change(where, f"{one}-removed", Effect.BREAKING, f"{name} is no {one} any more", name)
+            yield VersionChange(where, f"{one}-removed", Effect.BREAKING, f"{name} is no {one} any more", name)
         elif name not in old:
-            yield Change(where, f"{one}-added", Effect.ADDITIVE, f"{name} is a new {one}", name)
+            yield VersionChange(where, f"{one}-added", Effect.ADDITIVE, f"{name} is a new {one}", name)
         elif old[name] != new[name]:
             text = f"the mapping of the {one} {name} changed{_mapping_difference(old[name], new[name])}"
-            yield Change(where, "mapping-changed", Effect.MEANING, text, name)
+            yield VersionChange(where, "mapping-changed", Effect.MEANING, text, name)
 
 
 def _mapping_difference(old: Any, new: Any) -> str:

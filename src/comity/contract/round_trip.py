@@ -20,7 +20,7 @@ from comity.expression.tree import FALSE, Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RoundTripDifference:
     """A value that did not come back as it was."""
 
     event: Event
@@ -51,7 +51,7 @@ class RoundTrip:
     """Events that were rejected there, or got no value for an attribute, against what was said."""
     rounded: int = 0
     """Events of which a number came back with an error within the bounds that were stated."""
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[RoundTripDifference] = field(default_factory=list)
 
     @property
     def is_as_claimed(self) -> bool:
@@ -112,7 +112,7 @@ def _come_back(found: RoundTrip, inversion: Inversion, event: Event, back: Event
     found.differences += differences
 
 
-def _differences(mapping: Mapping, inversion: Inversion, event: Event, back: Event) -> Iterator[Difference]:
+def _differences(mapping: Mapping, inversion: Inversion, event: Event, back: Event) -> Iterator[RoundTripDifference]:
     claimed = inversion.mapping is not None and holds(inversion.within, event)
     paths = inversion.recovered if inversion.mapping is not None else _common(mapping, back)
     for path in paths:
@@ -120,7 +120,7 @@ def _differences(mapping: Mapping, inversion: Inversion, event: Event, back: Eve
         known = inversion.recovered.get(path)
         if _is_same(before, after, known):
             continue
-        yield Difference(event, path, before, after, _reason(inversion, path, claimed), claimed)
+        yield RoundTripDifference(event, path, before, after, _reason(inversion, path, claimed), claimed)
 
 
 def _common(mapping: Mapping, back: Event) -> list[Path]:

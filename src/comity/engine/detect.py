@@ -14,7 +14,7 @@ from comity.pattern.bank import Bank
 from comity.pattern.bound import BoundPattern
 from comity.pattern.extract import Extraction, Fulfilled, one_by_one
 from comity.pattern.occurrence import microseconds
-from comity.pattern.rows import Found
+from comity.pattern.rows import ReportRow
 
 _AT_ONCE = 20_000
 """Events between two looks of a stream at what can be decided."""
@@ -33,7 +33,7 @@ class Detection:
     events: int = field(default=0, init=False)
     late: int = field(default=0, init=False)
 
-    def over_stored(self, records: Iterable[Event | Rejected]) -> Iterator[Found]:
+    def over_stored(self, records: Iterable[Event | Rejected]) -> Iterator[ReportRow]:
         """The reports over all records, which are complete; each event has a time."""
         stream = self.stream()
         for record in records:
@@ -45,7 +45,7 @@ class Detection:
         records: Iterable[Event | Rejected | None],
         lateness_us: int,
         clock: Callable[[], int] | None = None,
-    ) -> Iterator[Found]:
+    ) -> Iterator[ReportRow]:
         """The reports as the records come, each as soon as it is decided; None says that nothing came for a while.
 
         With a clock, time passes by it, too: absences are reported while nothing comes.

@@ -15,7 +15,7 @@ from comity.event.formats.jsonlines import Rejected, decode
 from comity.event.taxonomy import Taxonomy
 from comity.limits import limits
 from comity.match.line_candidates import LineCandidates
-from comity.pattern.rows import Found
+from comity.pattern.rows import ReportRow
 
 SCANNED_BYTES = 16_000_000
 """Bytes of all files from which on scanning pays for the seconds that its kernels take to load."""
@@ -35,7 +35,7 @@ class ScannedDetection:
     taxonomy: Taxonomy
     _tables: list[pa.Table] = field(default_factory=list, init=False)
 
-    def over_files(self, files: Sequence[Path]) -> Iterator[Found]:
+    def over_files(self, files: Sequence[Path]) -> Iterator[ReportRow]:
         """The reports over all events in the files."""
         from comity.event.scan.scanner import LineScanner  # its kernels take a second to load
 

@@ -16,7 +16,7 @@ from comity.engine.outcome import Notification
 from comity.engine.run import run
 from comity.event.event import Event
 from comity.event.formats.jsonlines import Rejected, encode
-from comity.event.reasons import Reasons
+from comity.event.reasons import ReasonCounts
 from comity.plan.stages import Plan, Summary
 
 
@@ -25,7 +25,7 @@ def run_into_folder(
 ) -> Summary:
     """Deliver the events into a folder for each subscriber, and what is refused into `rejected`."""
     delivered: Counter[str] = Counter()
-    reasons = Reasons()
+    reasons = ReasonCounts()
     engine = LiveEngine(plan, STORED)
     with locked_folder(out), staged_results(out, [*plan.subscribers, REJECTED], results) as staged:
         for outcome in run(plan, events, engine=engine):

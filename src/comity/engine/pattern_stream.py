@@ -14,7 +14,7 @@ from comity.event.taxonomy import Taxonomy
 from comity.pattern.bank import Bank
 from comity.pattern.extract import Extraction, Fulfilled
 from comity.pattern.report import Report
-from comity.pattern.rows import Found, found_reports
+from comity.pattern.rows import ReportRow, found_reports
 from comity.pattern.tree_bank import TreeBank, report_table
 
 COMPILED = 50_000
@@ -66,7 +66,7 @@ class PatternStream:
         """Whether the time of an event was complete before the event came."""
         return self.done is not None and time <= self.done
 
-    def advance(self, upto: int) -> list[Found]:
+    def advance(self, upto: int) -> list[ReportRow]:
         """What is decided now, when everything up to a time has come."""
         if self.done is not None and upto <= self.done:
             return []
@@ -76,14 +76,14 @@ class PatternStream:
         self.done = upto
         return self._in_order(self._table(reports)) if reports else []
 
-    def finish(self, until: int | None = None) -> list[Found]:
+    def finish(self, until: int | None = None) -> list[ReportRow]:
         """What closes when nothing more comes; should more come, it goes on as if it had not ended."""
         if self.done is not None and until is not None:
             return self.advance(until)
         complete = self._complete(until) if self.done is None else self._rest()
         return self._in_order(complete)
 
-    def finish_with(self, candidates: pa.Table, until: int | None = None) -> list[Found]:
+    def finish_with(self, candidates: pa.Table, until: int | None = None) -> list[ReportRow]:
         """What candidates that were found elsewhere give, which are complete."""
         return self._in_order(self._detect(candidates, until))
 
@@ -149,7 +149,7 @@ class PatternStream:
     def _table(self, reports: Iterable[tuple[int, Report]]) -> pa.Table:
         return self.bank.told_to_all(report_table(reports, self.bank.patterns))
 
-    def _in_order(self, reports: pa.Table) -> list[Found]:
+    def _in_order(self, reports: pa.Table) -> list[ReportRow]:
         """The reports in the order in which they occur."""
         found = found_reports(reports, self.bank.patterns)
         return sorted(found, key=lambda one: (one.end, one.profile, one.start, one.id))

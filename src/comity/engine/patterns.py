@@ -11,7 +11,7 @@ from comity.event.event import Event
 from comity.pattern.bank import Bank
 from comity.pattern.notification import report_event
 from comity.pattern.occurrence import microseconds
-from comity.pattern.rows import Found
+from comity.pattern.rows import ReportRow
 from comity.plan.stages import Plan
 from comity.plan.ways import Ways
 
@@ -99,7 +99,7 @@ class PlanPatterns:
             for operand, name in enumerate(planned.bound.operand_names)
         }
 
-    def _told(self, reports: Sequence[Found]) -> list[Notification]:
+    def _told(self, reports: Sequence[ReportRow]) -> list[Notification]:
         if not reports:
             return []
         subscribers = {planned.bound.name: planned.subscriber for planned in self.plan.patterns}

@@ -12,10 +12,10 @@ RejectedRecord = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Reasons:
+class ReasonCounts:
     """Rejected records by the code of their first fault.
 
-    >>> reasons = Reasons()
+    >>> reasons = ReasonCounts()
     >>> reasons.take({"file": "a.jsonl", "line": 3, "raw": "{", "faults": [{"code": "truncated-json"}]})
     'truncated-json'
     >>> reasons.counts["truncated-json"], reasons.examples["truncated-json"]["line"]

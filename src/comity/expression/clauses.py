@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from comity.expression.evaluate import Record, evaluate, holds
+from comity.expression.evaluate import AttributeReader, evaluate, holds
 from comity.expression.render import render, render_path, render_value
 from comity.expression.tree import And, Attribute, Exists, Expression, Not, Or, walk
 
@@ -21,7 +21,7 @@ class Clause:
     parts: tuple[Clause, ...] = ()
 
 
-def explain_clause(node: Expression, record: Record) -> Clause:
+def explain_clause(node: Expression, record: AttributeReader) -> Clause:
     """The truth of a filter on an event, down to its atoms and the values they saw.
 
     >>> from comity.event.event import Event

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from comity.event.kinds import Value
-from comity.expression.evaluate import Record, arithmetic, compare, evaluate, holds
+from comity.expression.evaluate import AttributeReader, arithmetic, compare, evaluate, holds
 from comity.expression.functions import FUNCTIONS
 from comity.expression.like import like_matcher
 from comity.expression.regex.parse import fullmatch
@@ -35,8 +35,8 @@ from comity.expression.tree import (
     TextTest,
 )
 
-Test = Callable[[Record], bool]
-Read = Callable[[Record], Value | None]
+Test = Callable[[AttributeReader], bool]
+Read = Callable[[AttributeReader], Value | None]
 
 _NUMBERS = frozenset({int, float})
 _TIMES = frozenset({datetime, timedelta})
@@ -116,7 +116,7 @@ def _all(tests: list[Test]) -> Test:
         first, second = tests
         return lambda record: first(record) and second(record)
 
-    def test_all(record: Record) -> bool:
+    def test_all(record: AttributeReader) -> bool:
         for test in tests:  # noqa: SIM110 - a generator doubles the time
             if not test(record):
                 return False
@@ -126,7 +126,7 @@ def _all(tests: list[Test]) -> Test:
 
 
 def _any(tests: list[Test]) -> Test:
-    def test_any(record: Record) -> bool:
+    def test_any(record: AttributeReader) -> bool:
         for test in tests:  # noqa: SIM110 - a generator doubles the time
             if test(record):
                 return True
@@ -151,7 +151,7 @@ def _same_class(low: Value, high: Value) -> bool:
 def _constant_comparison(node: Expression, symbol: str, path: tuple[str, ...], constant: Value) -> Test:
     expected, stands = _class_of(constant), _OPERATORS[symbol]
 
-    def test(record: Record) -> bool:
+    def test(record: AttributeReader) -> bool:
         value = record.get(path)
         if type(value) in expected:
             return stands(value, constant)
@@ -163,7 +163,7 @@ def _constant_comparison(node: Expression, symbol: str, path: tuple[str, ...], c
 def _constant_range(node: Between, path: tuple[str, ...], low: Any, high: Any) -> Test:
     expected, negated = _class_of(low), node.negated
 
-    def test(record: Record) -> bool:
+    def test(record: AttributeReader) -> bool:
         value = record.get(path)
         if type(value) in expected:
             return (low <= value <= high) is not negated
@@ -175,7 +175,7 @@ def _constant_range(node: Between, path: tuple[str, ...], low: Any, high: Any) -
 def _membership(node: In, path: tuple[str, ...], items: list[Value]) -> Test:
     members, negated = _members(items), node.negated
 
-    def test(record: Record) -> bool:
+    def test(record: AttributeReader) -> bool:
         value = record.get(path)
         known = members.get(type(value))
         if known is not None:
@@ -212,7 +212,7 @@ def _text_matcher(test: str, text: str) -> Callable[[str], bool]:
 def _text_test(node: TextTest, path: tuple[str, ...], matches: Callable[[str], bool]) -> Test:
     negated = node.negated
 
-    def test(record: Record) -> bool:
+    def test(record: AttributeReader) -> bool:
         value = record.get(path)
         if type(value) is str:
             return matches(value) is not negated

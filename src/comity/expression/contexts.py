@@ -104,7 +104,7 @@ def _nearest(exact: Fraction) -> float:
         raise Misuse("the converted number is beyond the range of floats", code="float-out-of-range") from None
 
 
-def _converted(node: Expression, change: units.Conversion) -> Expression:
+def _converted(node: Expression, change: units.AffineConversion) -> Expression:
     """The conversion as arithmetic; its offset first where that is exact: (x - 32) * 5 / 9 makes 86 degF 30 degC."""
     before = change.offset / change.factor
     offset_first = float(before) == before and float(change.offset) != change.offset

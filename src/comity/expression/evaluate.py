@@ -45,14 +45,14 @@ from comity.expression.tree import (
 )
 
 
-class Record(Protocol):
+class AttributeReader(Protocol):
     """Anything with attributes: an event, or a row seen as one."""
 
     def get(self, path: tuple[str, ...]) -> Value | None:
         """The value at a dotted path, None when it is missing."""
 
 
-def holds(node: Expression, record: Record) -> bool:
+def holds(node: Expression, record: AttributeReader) -> bool:
     """Whether a filter matches. Two-valued: an atom with a missing or incompatible operand is false."""
     match node:
         case And(items):
@@ -78,7 +78,7 @@ def holds(node: Expression, record: Record) -> bool:
     raise TypeError(f"not a filter: {node!r}")
 
 
-def evaluate(node: Expression, record: Record) -> Value | None:
+def evaluate(node: Expression, record: AttributeReader) -> Value | None:
     """The value of an expression, None when it is missing."""
     match node:
         case Literal(value):

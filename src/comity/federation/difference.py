@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from comity.contract.change import Change, Effect, changes, contract_changes, next_version
+from comity.contract.change import Effect, VersionChange, changes, contract_changes, next_version
 from comity.document import read_document
 from comity.errors import Faults, Misuse, Place
 from comity.event.types import EventType
 from comity.federation.files import federation_files, load
 from comity.federation.model import Contract, Domain, Federation
 from comity.federation.nested import FEDERATION_NAMES
-from comity.federation.trial import Data, Failure, Trial
+from comity.federation.trial import Data, Misfit, Trial
 from comity.federation.unit_meaning import changed_meanings
 
 
@@ -60,7 +60,7 @@ class Version:
 class Difference:
     """What changed, and whom it breaks."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[VersionChange, ...]
     broken: tuple[Broken, ...]
     versions: tuple[Version, ...]
 
@@ -149,39 +149,39 @@ def _of_files(old: Path, new: Path) -> tuple[Trial, Trial]:
 # What changed
 
 
-def _changes(old: Federation, new: Federation, before: Trial, after: Trial) -> Iterator[Change]:
+def _changes(old: Federation, new: Federation, before: Trial, after: Trial) -> Iterator[VersionChange]:
     for name, domain in old.domains.items():
         other = new.domains.get(name)
         if other is None:
-            yield Change(name, "domain-removed", Effect.BREAKING, f"the domain {name} is gone")
+            yield VersionChange(name, "domain-removed", Effect.BREAKING, f"the domain {name} is gone")
         else:
             yield from _domain_changes(domain, other)
     for name in new.domains.keys() - old.domains.keys():
-        yield Change(name, "domain-added", Effect.ADDITIVE, f"the domain {name} is new")
+        yield VersionChange(name, "domain-added", Effect.ADDITIVE, f"the domain {name} is new")
     yield from _all_contract_changes(before, after, old, new)
     yield from _profile_changes(_profiles(before), _profiles(after))
 
 
-def _domain_changes(old: Domain, new: Domain) -> Iterator[Change]:
+def _domain_changes(old: Domain, new: Domain) -> Iterator[VersionChange]:
     types = {one.name: one for one in new.taxonomy.types}
     for one in old.taxonomy.types:
         if one.name in types:
             yield from changes(one, types[one.name])
         else:
-            yield Change(one.qualified_name, "type-removed", Effect.BREAKING, f"the type {one.name} is gone")
+            yield VersionChange(one.qualified_name, "type-removed", Effect.BREAKING, f"the type {one.name} is gone")
     for name in types.keys() - {one.name for one in old.taxonomy.types}:
-        yield Change(f"{new.name}.{name}", "type-added", Effect.ADDITIVE, f"the type {name} is new")
+        yield VersionChange(f"{new.name}.{name}", "type-added", Effect.ADDITIVE, f"the type {name} is new")
     for one in old.taxonomy.types:
         if old.publishes(one) and one.name in types and not new.publishes(one):
             text = f"the type {one.name} is no longer published"
-            yield Change(one.qualified_name, "type-withdrawn", Effect.BREAKING, text)
+            yield VersionChange(one.qualified_name, "type-withdrawn", Effect.BREAKING, text)
 
 
-def _all_contract_changes(before: Trial, after: Trial, old: Federation, new: Federation) -> Iterator[Change]:
+def _all_contract_changes(before: Trial, after: Trial, old: Federation, new: Federation) -> Iterator[VersionChange]:
     files, later = _contracts(before), _contracts(after)
     for name, (_, data) in files.items():
         if name not in later:
-            yield Change(name, "contract-removed", Effect.BREAKING, f"the contract {name} is gone")
+            yield VersionChange(name, "contract-removed", Effect.BREAKING, f"the contract {name} is gone")
             continue
         if name in old.contracts and name in new.contracts:
             yield from _type_changes(old.contracts[name], new.contracts[name])
@@ -189,10 +189,10 @@ def _all_contract_changes(before: Trial, after: Trial, old: Federation, new: Fed
             if change.code != "mapping-changed" or not _only_rewritten(change, data, later[name][1], old, new):
                 yield change
     for name in later.keys() - files.keys():
-        yield Change(name, "contract-added", Effect.ADDITIVE, f"the contract {name} is new")
+        yield VersionChange(name, "contract-added", Effect.ADDITIVE, f"the contract {name} is new")
 
 
-def _only_rewritten(change: Change, before: Data, after: Data, old: Federation, new: Federation) -> bool:
+def _only_rewritten(change: VersionChange, before: Data, after: Data, old: Federation, new: Federation) -> bool:
     """Whether a mapping is written in another way, and says the same."""
     contracts = old.contracts.get(change.where), new.contracts.get(change.where)
     if None in contracts or before.get("tables") != after.get("tables"):
@@ -206,24 +206,26 @@ def _only_rewritten(change: Change, before: Data, after: Data, old: Federation, 
     return said[:2] == said[2:] and any(said)
 
 
-def _type_changes(old: Contract, new: Contract) -> Iterator[Change]:
+def _type_changes(old: Contract, new: Contract) -> Iterator[VersionChange]:
     if old.type.name != new.type.name:
         text = f"the type {old.type.name} became {new.type.name}"
-        yield Change(old.type.qualified_name, "type-renamed", Effect.BREAKING, text)
+        yield VersionChange(old.type.qualified_name, "type-renamed", Effect.BREAKING, text)
     yield from changes(old.type, new.type)
 
 
-def _profile_changes(old: Mapping[str, Data], new: Mapping[str, Data]) -> Iterator[Change]:
+def _profile_changes(old: Mapping[str, Data], new: Mapping[str, Data]) -> Iterator[VersionChange]:
     for name in {**old, **new}:
         if name not in new:
-            yield Change(name, "profile-removed", Effect.MEANING, f"the profile {name} is gone")
+            yield VersionChange(name, "profile-removed", Effect.MEANING, f"the profile {name} is gone")
         elif name not in old:
-            yield Change(name, "profile-added", Effect.ADDITIVE, f"the profile {name} is new")
+            yield VersionChange(name, "profile-added", Effect.ADDITIVE, f"the profile {name} is new")
         elif old[name] != new[name]:
-            yield Change(name, "profile-changed", Effect.MEANING, f"the profile {name} changed")
+            yield VersionChange(name, "profile-changed", Effect.MEANING, f"the profile {name} changed")
 
 
-def _versions(old: Federation, new: Federation, before: Trial, after: Trial, found: list[Change]) -> Iterator[Version]:
+def _versions(
+    old: Federation, new: Federation, before: Trial, after: Trial, found: list[VersionChange]
+) -> Iterator[Version]:
     later = _contracts(after)
     for name, (_, data) in _contracts(before).items():
         contract = old.contracts.get(name)
@@ -258,7 +260,7 @@ def _broken(old: Federation, before: Trial, after: Trial, versions: tuple[Versio
         yield Broken(role, name, reason, contract)
 
 
-def _as_broken(failure: Failure) -> Broken:
+def _as_broken(failure: Misfit) -> Broken:
     return Broken(failure.role, failure.name, failure.reason, failure.contract)
 
 
@@ -305,7 +307,7 @@ def _keep_to(data: Data, version: int) -> None:
                 one.setdefault("version", version)
 
 
-def _silenced(old: Federation, found: list[Change], lost: set[tuple[str | None, str]]) -> Iterator[Broken]:
+def _silenced(old: Federation, found: list[VersionChange], lost: set[tuple[str | None, str]]) -> Iterator[Broken]:
     """Profiles that still fit, but hear nothing any more of a contract that their domain can no longer observe."""
     gone = {one.where for one in found if one.code == "contract-removed"}
     lost = lost | {(one.where, one.path) for one in found if one.code == "observer-removed"}

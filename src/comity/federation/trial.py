@@ -30,7 +30,7 @@ Data = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Misfit:
     """A member, observer or profile that does not fit."""
 
     role: str
@@ -48,7 +48,7 @@ class Trial:
 
     folders: tuple[Path, ...]
     files: dict[Path, Data]
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[Misfit] = field(default_factory=list)
     _left: dict[Path, Data] = field(default_factory=dict)
     """The files without what failed."""
 
@@ -114,7 +114,7 @@ class Trial:
                 self.failures.append(failure)
         return bool(found)
 
-    def _blamed(self, root: Path, error: ComityError) -> Iterator[tuple[Failure, Callable[[], bool]]]:
+    def _blamed(self, root: Path, error: ComityError) -> Iterator[tuple[Misfit, Callable[[], bool]]]:
         """The part of a file that an error points into, and how to take it away."""
         place = error.place
         if place is None or place.file is None or place.line is None or not Path(place.file).is_relative_to(root):
@@ -128,9 +128,9 @@ class Trial:
         contract = self.inside(path) + str(data[kind]) if kind == "contract" else None
         if part is not None:
             role, name = part[0].removesuffix("s"), part[1]
-            yield Failure(role, name, path, error.message, contract), lambda: data[part[0]].pop(name, None) is not None
+            yield Misfit(role, name, path, error.message, contract), lambda: data[part[0]].pop(name, None) is not None
         elif contract is not None:
-            failure = Failure("contract", contract, path, error.message, contract)
+            failure = Misfit("contract", contract, path, error.message, contract)
             yield failure, lambda: self._left.pop(path, None) is not None
 
     def _moved(self, error: ComityError, root: Path) -> ComityError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from comity.errors import Misuse
 from comity.event.taxonomy import Taxonomy
 from comity.expression.bind import bind_filter
-from comity.expression.evaluate import Record, holds
+from comity.expression.evaluate import AttributeReader, holds
 from comity.expression.parse import Parsed, parse_text
 from comity.expression.render import render
 from comity.expression.scope import Scope, Table
@@ -40,7 +40,7 @@ class Filter:
         """A filter over the events of a type and its subtypes."""
         return cls(text, Scope(taxonomy.type(type_name), taxonomy, tables or {}))
 
-    def matches(self, record: Record) -> bool:
+    def matches(self, record: AttributeReader) -> bool:
         """Whether an event passes."""
         return holds(self.tree, record)
 

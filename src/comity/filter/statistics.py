@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from comity.event.event import Event
 from comity.event.kinds import Value
-from comity.expression.evaluate import Record, holds
+from comity.expression.evaluate import AttributeReader, holds
 from comity.expression.tree import Expression
 
 Distribution = tuple[float, float] | Mapping[Value, float]
@@ -22,7 +22,7 @@ _DRAWN = 4096
 class Statistics:
     """A sample of events that stands for all of them."""
 
-    sample: tuple[Record, ...]
+    sample: tuple[AttributeReader, ...]
 
     @classmethod
     def observed(cls, events: Iterable[Event]) -> Statistics:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from comity.errors import ComityError
 from comity.expression.like import Wildcard, like_tokens
 from comity.expression.regex.parse import parse_regex
-from comity.expression.regex.tree import Chars, Regex, Repeat, Sequence
+from comity.expression.regex.tree import Chars, Concatenation, Regex, Repeat
 from comity.expression.tree import Compare, Expression, Literal, TextTest
 from comity.filter.sets.symbols import after_prefix
 from comity.language.fold import both, either
@@ -71,7 +71,7 @@ def one_of_each(pattern: str) -> str | None:
     ('Ab', None)
     """
     parsed = _parsed(pattern)
-    items = parsed.items if isinstance(parsed, Sequence) else (parsed,)
+    items = parsed.items if isinstance(parsed, Concatenation) else (parsed,)
     chars = [chr(item.ranges[0][0]) for item in items if isinstance(item, Chars) and item.ranges]
     return "".join(chars) if len(chars) == len(items) else None
 
@@ -128,7 +128,7 @@ def _prefix(regex: Regex) -> tuple[str, bool]:
     match regex:
         case Chars(((low, high),)) if low == high:
             return chr(low), True
-        case Sequence(items):
+        case Concatenation(items):
             found = ""
             for item in items:
                 text, whole = _prefix(item)

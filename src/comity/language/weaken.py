@@ -9,7 +9,7 @@ from datetime import datetime
 from comity.errors import Misuse
 from comity.event.kinds import Value, comparable
 from comity.expression.regex.parse import parse_regex
-from comity.expression.regex.tree import Chars, Regex, Sequence
+from comity.expression.regex.tree import Chars, Concatenation, Regex
 from comity.expression.simplify.cut_separators import wider_test
 from comity.expression.time_formats import time_format
 from comity.expression.tree import (
@@ -97,7 +97,7 @@ def _between_spellings(operand: Expression, pattern: str) -> Iterator[Expression
 def _ends(regex: Regex) -> tuple[str, str, bool]:
     """What the texts of a pattern begin with at the least and at the most, and whether that is all of them."""
     low = high = ""
-    for item in regex.items if isinstance(regex, Sequence) else (regex,):
+    for item in regex.items if isinstance(regex, Concatenation) else (regex,):
         if not isinstance(item, Chars) or not 0 < sum(last - first + 1 for first, last in item.ranges) <= _MOST_CHARS:
             return low, high, False
         low, high = low + chr(item.ranges[0][0]), high + chr(item.ranges[-1][1])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from comity.expression.evaluate import Record
+from comity.expression.evaluate import AttributeReader
 from comity.match.access import expand
 from comity.match.channels import Ints
 from comity.match.kernels.results import report_once
@@ -90,7 +90,7 @@ def _tested(
     return holds
 
 
-def finish_one(targets: Ints, conditions: Conditions, tests: Tests, record: Record) -> list[int]:
+def finish_one(targets: Ints, conditions: Conditions, tests: Tests, record: AttributeReader) -> list[int]:
     """The profiles of one event."""
     found: list[int] = []
     seen: set[int] = set()

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from comity.event.kinds import Kind
 from comity.event.types import AttributeType
-from comity.expression.evaluate import Record
+from comity.expression.evaluate import AttributeReader
 from comity.expression.tree import Expression
 from comity.match.buckets import NEVER
 from comity.match.channels import Ints, Path
@@ -128,7 +128,7 @@ class ProfileIndex:
 
         return Matches(*finish(offsets, targets, self.conditions, self.tests, batch_rows))
 
-    def match_one(self, record: Record) -> list[int]:
+    def match_one(self, record: AttributeReader) -> list[int]:
         """The profiles that match one event; the way for a broker, without Arrow."""
         get = record.get
         ranks = np.array(

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from comity.errors import Misuse
 from comity.event.types import AttributeType
-from comity.expression.evaluate import Record
+from comity.expression.evaluate import AttributeReader
 from comity.expression.tree import Expression
 from comity.match.channels import Path
 from comity.match.index import Matches, ProfileIndex
@@ -94,7 +94,7 @@ class LiveIndex:
             whole = joined(whole, more)
         return whole
 
-    def match_one(self, record: Record) -> list[int]:
+    def match_one(self, record: AttributeReader) -> list[int]:
         """The profiles that match one event."""
         self._matched_at = monotonic()
         return [number for part in self._parts if part.postings.record_count for number in part.match_one(record)]

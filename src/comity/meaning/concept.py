@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from comity.meaning import units
-from comity.meaning.context import Context
+from comity.meaning.context import SemanticContext
 
 _NO_LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
@@ -32,7 +32,7 @@ class Concept:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _NO_LABELS)
     related: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    defaults: Context = field(default_factory=Context)
+    defaults: SemanticContext = field(default_factory=SemanticContext)
     unit: str | None = None
     quantity_kind: str | None = None
     parts: tuple[str, ...] = ()

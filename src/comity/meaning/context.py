@@ -54,10 +54,10 @@ def simple(value: Any) -> Simple:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class SemanticContext:
     """Properties and their semantic values; the order in which they are given does not matter.
 
-    >>> context = Context.of(Unit="mile", Scale=1000)
+    >>> context = SemanticContext.of(Unit="mile", Scale=1000)
     >>> print(context), context["unit"].value
     {⟨Unit, "mile"⟩, ⟨Scale, 1000⟩}
     (None, 'mile')
@@ -75,7 +75,7 @@ class Context:
         object.__setattr__(self, "_by_key", pairs)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | None = None, /, **more: Any) -> Context:
+    def of(cls, given: Mapping[str, Any] | None = None, /, **more: Any) -> SemanticContext:
         """A context from plain values; a mapping `{value: …, context: {…}}` is a value in a context of its own."""
         return cls(tuple((name, SemanticValue.of(value)) for name, value in {**(given or {}), **more}.items()))
 
@@ -99,15 +99,15 @@ class Context:
     def __len__(self) -> int:
         return len(self.properties)
 
-    def with_values(self, values: Context) -> Context:
+    def with_values(self, values: SemanticContext) -> SemanticContext:
         """This context with the properties of another in place of its own; names stay as they are written here."""
         kept = [(name, values.get(name) or value) for name, value in self.properties]
-        return Context((*kept, *((name, value) for name, value in values.properties if name not in self)))
+        return SemanticContext((*kept, *((name, value) for name, value in values.properties if name not in self)))
 
-    def without(self, names: Iterable[str]) -> Context:
+    def without(self, names: Iterable[str]) -> SemanticContext:
         """This context without some properties."""
         keys = {property_key(name) for name in names}
-        return Context(tuple(pair for pair in self.properties if property_key(pair[0]) not in keys))
+        return SemanticContext(tuple(pair for pair in self.properties if property_key(pair[0]) not in keys))
 
     def as_dict(self) -> dict[str, Any]:
         """The context as it is written in YAML and JSON."""
@@ -139,7 +139,7 @@ class SemanticValue:
     """
 
     value: Simple
-    context: Context = field(default_factory=Context)
+    context: SemanticContext = field(default_factory=SemanticContext)
 
     @classmethod
     def of(cls, value: Any, /, **context: Any) -> SemanticValue:
@@ -149,8 +149,8 @@ class SemanticValue:
         if isinstance(value, Mapping):
             if not {"value"} <= set(value) <= {"value", "context"}:
                 raise Misuse("a value in a context is {value: …, context: {…}}", code="bad-value")
-            return cls(simple(value["value"]), Context.of(value.get("context")))
-        return cls(simple(value), Context.of(context))
+            return cls(simple(value["value"]), SemanticContext.of(value.get("context")))
+        return cls(simple(value), SemanticContext.of(context))
 
     def as_plain(self) -> Any:
         """The value as it is written in YAML and JSON."""

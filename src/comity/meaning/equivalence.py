@@ -15,7 +15,7 @@ from comity.meaning.context import (
     CURRENCY,
     SCALE,
     UNIT,
-    Context,
+    SemanticContext,
     SemanticValue,
     Simple,
     print_simple,
@@ -63,13 +63,13 @@ class Meaning:
             for one in given.value:
                 self.check(one)
 
-    def convert(self, given: SemanticObject, target: Context) -> SemanticObject:
+    def convert(self, given: SemanticObject, target: SemanticContext) -> SemanticObject:
         """The object in another context: the same meaning, with the properties of `target`.
 
         Properties that the target does not mention stay. Raises `Misuse` where no conversion is known.
 
         >>> mile = SemanticObject.of("Distance", 3850, Unit="mile")
-        >>> print(Meaning().convert(mile, Context.of(unit="km")))
+        >>> print(Meaning().convert(mile, SemanticContext.of(unit="km")))
         ⟨Distance, 6195.9744, {⟨Unit, "km"⟩}⟩
         """
         if isinstance(given.value, frozenset):
@@ -123,7 +123,9 @@ class Meaning:
         missing = defaults.without(iter(given.context))
         return SemanticObject(given.concept, given.value, given.context.with_values(missing))
 
-    def _steps(self, concept: str, given: Context, target: Context) -> list[Callable[[Simple], Simple | None]]:
+    def _steps(
+        self, concept: str, given: SemanticContext, target: SemanticContext
+    ) -> list[Callable[[Simple], Simple | None]]:
         """From the value in one context to that in another, property by property."""
         steps: list[Callable[[Simple], Simple | None]] = []
         if SCALE in target or _needs_scale(given, target):
@@ -170,7 +172,7 @@ class Meaning:
         lineage = self.ontology.lineage(concept)
         return self.conversions.find(lineage, name, given, wanted, at=self.at, known=self.ontology.conversions)
 
-    def _common(self, left: SemanticObject, right: SemanticObject) -> Context:
+    def _common(self, left: SemanticObject, right: SemanticObject) -> SemanticContext:
         """The context in which two objects are compared: that of the first, but for the accuracy."""
         for name in right.context:
             if name not in left.context and property_key(name) not in (SCALE, ACCURACY):
@@ -179,7 +181,9 @@ class Meaning:
             if name not in right.context and property_key(name) not in (SCALE, ACCURACY):
                 raise _one_sided(right, left, name)
         common = left.context.without([ACCURACY])
-        return common if SCALE in common or SCALE not in right.context else common.with_values(Context.of(Scale=1))
+        return (
+            common if SCALE in common or SCALE not in right.context else common.with_values(SemanticContext.of(Scale=1))
+        )
 
     def _check_comparable(self, left: SemanticObject, right: SemanticObject) -> None:
         if not self._same_concept(left, right):
@@ -220,7 +224,7 @@ class Meaning:
             for one in right
         )
 
-    def _convert_members(self, given: SemanticObject, target: Context) -> SemanticObject:
+    def _convert_members(self, given: SemanticObject, target: SemanticContext) -> SemanticObject:
         """A structured object whose members are converted where they have the properties."""
         assert isinstance(given.value, frozenset)
         done = {one: self._part_of(self._complete(one), target) for one in given.value}
@@ -229,9 +233,11 @@ class Meaning:
         members = frozenset(self.convert(one, wanted) if wanted else one for one, wanted in done.items())
         return SemanticObject(given.concept, members, given.context)
 
-    def _part_of(self, given: SemanticObject, target: Context) -> Context:
+    def _part_of(self, given: SemanticObject, target: SemanticContext) -> SemanticContext:
         if isinstance(given.value, frozenset):
-            return target if any(self._part_of(self._complete(one), target) for one in given.value) else Context()
+            return (
+                target if any(self._part_of(self._complete(one), target) for one in given.value) else SemanticContext()
+            )
         return target.without(name for name in target if name not in given.context)
 
 
@@ -257,7 +263,7 @@ def compare(
     return Meaning().compare(_as_object(left), _as_object(right), tolerance=tolerance)
 
 
-def convert(given: SemanticObject, target: Context) -> SemanticObject:
+def convert(given: SemanticObject, target: SemanticContext) -> SemanticObject:
     """The object in another context, by the built-in ontology; see `Meaning.convert`."""
     return Meaning().convert(given, target)
 
@@ -266,14 +272,14 @@ def _as_object(given: SemanticObject | SemanticValue) -> SemanticObject:
     return given if isinstance(given, SemanticObject) else SemanticObject("Value", given.value, given.context)
 
 
-def _scale(context: Context) -> Fraction:
+def _scale(context: SemanticContext) -> Fraction:
     value = (context.get(SCALE) or _ONE).value
     if isinstance(value, bool) or not isinstance(value, Fraction) or value <= 0:
         raise Misuse(f"a scale is a number above 0, not {print_simple(value)}", code="bad-value")
     return value
 
 
-def _needs_scale(given: Context, target: Context) -> bool:
+def _needs_scale(given: SemanticContext, target: SemanticContext) -> bool:
     """Whether a conversion of units or money must see the number without its scale: an offset is not scaled."""
     return SCALE in given and any(property_key(name) in (UNIT, CURRENCY) for name in target)
 

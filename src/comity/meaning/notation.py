@@ -14,7 +14,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 from comity.errors import Misuse, Place
 from comity.limits import limits
-from comity.meaning.context import Context, SemanticValue, Simple
+from comity.meaning.context import SemanticContext, SemanticValue, Simple
 from comity.meaning.semantic import SemanticObject
 
 _TOKEN = re.compile(
@@ -49,7 +49,7 @@ def parse_value(text: str) -> SemanticValue:
     return _whole(text, lambda reader: reader.value(0))
 
 
-def parse_context(text: str) -> Context:
+def parse_context(text: str) -> SemanticContext:
     """The context that a text stands for: `{⟨Unit, "km"⟩}`, or in YAML `{unit: km}`.
 
     >>> print(parse_context("{unit: km, scale: 1000}"))
@@ -62,7 +62,7 @@ def parse_context(text: str) -> Context:
     data = parse_document(text).data
     if not isinstance(data, dict):
         raise Misuse("this is no context", code="syntax", hint='write {unit: km}, or {⟨Unit, "km"⟩}')
-    return Context.of(data)
+    return SemanticContext.of(data)
 
 
 class _Token(NamedTuple):
@@ -98,21 +98,21 @@ class _Reader:
         concept = self._name()
         self._take((",",), "a comma must stand between the concept and its value")
         value = self._members(depth) if self.next.text == "{" else self._simple()
-        context = Context()
+        context = SemanticContext()
         if self.next.text == ",":
             self._advance()
             context = self.context(depth)
         self._take(_CLOSE, "an object ends with ⟩ or >")
         return SemanticObject(concept, value, context)
 
-    def context(self, depth: int) -> Context:
+    def context(self, depth: int) -> SemanticContext:
         start = self.next
         members = self._list(depth, self.object)
         structured = next((one for one in members if isinstance(one.value, frozenset)), None)
         if structured is not None:
             self.next = start
             self.refuse(f"the property {structured.concept} has a structured value, a property's value is simple")
-        return Context(tuple((one.concept, SemanticValue(one.value, one.context)) for one in members))  # type: ignore[arg-type]
+        return SemanticContext(tuple((one.concept, SemanticValue(one.value, one.context)) for one in members))  # type: ignore[arg-type]
 
     def value(self, depth: int) -> SemanticValue:
         self._bound(depth)
@@ -123,7 +123,7 @@ class _Reader:
                 self._advance()
                 pairs.append(self._assignment(depth))
             self._take((")",), "a comma or ) must stand here")
-        return SemanticValue(value, Context(tuple(pairs)))
+        return SemanticValue(value, SemanticContext(tuple(pairs)))
 
     def refuse(self, message: str, hint: str | None = None) -> NoReturn:
         before = self.text[: self.next.at]

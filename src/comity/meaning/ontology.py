@@ -11,7 +11,7 @@ from functools import cached_property
 from comity.document import did_you_mean
 from comity.errors import ComityError, Faults, Misuse, Place
 from comity.meaning.concept import Concept
-from comity.meaning.context import Context, property_key
+from comity.meaning.context import SemanticContext, property_key
 from comity.meaning.conversions import Registered
 
 _LEAST_SIMILARITY = 0.6
@@ -102,9 +102,9 @@ class Ontology:
         found = {property_key(one): one for name in self.lineage(word) for one in self.concepts[name].needs}
         return tuple(found.values())
 
-    def defaults(self, word: str) -> Context:
+    def defaults(self, word: str) -> SemanticContext:
         """What holds where a value says nothing else; inherited, the nearest counts."""
-        context = Context()
+        context = SemanticContext()
         for name in reversed(self.lineage(word)):
             context = context.with_values(self.concepts[name].defaults)
         return context

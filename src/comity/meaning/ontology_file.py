@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from comity.document import Document, read_document, validate
 from comity.errors import ComityError, Faults
 from comity.meaning.concept import Concept
-from comity.meaning.context import Context, simple
+from comity.meaning.context import SemanticContext, simple
 from comity.meaning.conversions import CodeTable, Conversion, LinearConversion, Registered
 from comity.meaning.number import exact
 from comity.meaning.ontology import Ontology
@@ -112,7 +112,7 @@ def _concept(name: str, given: ConceptFile) -> Concept:
         labels={language: tuple(words) for language, words in given.labels.items()},
         related=tuple(given.related),
         needs=tuple(given.needs),
-        defaults=Context.of(given.defaults),
+        defaults=SemanticContext.of(given.defaults),
         unit=given.unit,
         quantity_kind=given.quantity_kind,
         parts=tuple(given.parts),

@@ -25,7 +25,7 @@ from rdflib.term import Node
 from comity.document import read_text
 from comity.errors import ComityError, Faults, Misuse, Place
 from comity.meaning.concept import Concept
-from comity.meaning.context import Context, Simple, print_simple, simple
+from comity.meaning.context import SemanticContext, Simple, print_simple, simple
 from comity.meaning.conversions import CodeTable, Conversion, LinearConversion, Registered
 from comity.meaning.notation import parse_context
 from comity.meaning.number import exact
@@ -174,7 +174,7 @@ class _GraphReader:
             labels=self._labels(node),
             related=self._concepts(node, SKOS.related),
             needs=tuple(str(one) for one in self.graph.objects(node, CM.needs)),
-            defaults=Context() if defaults is None else parse_context(str(defaults)),
+            defaults=SemanticContext() if defaults is None else parse_context(str(defaults)),
             unit=self._unit(node),
             quantity_kind=None if kind is None else str(kind).removeprefix(str(QUANTITY_KIND)),
             parts=self._concepts(node, CM.part),

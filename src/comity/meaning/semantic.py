@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from comity.meaning.context import Context, Simple, brackets, plain, print_simple, simple
+from comity.meaning.context import SemanticContext, Simple, brackets, plain, print_simple, simple
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +18,14 @@ class SemanticObject:
 
     concept: str
     value: Simple | frozenset[SemanticObject]
-    context: Context = field(default_factory=Context)
+    context: SemanticContext = field(default_factory=SemanticContext)
 
     @classmethod
     def of(cls, concept: str, value: Any, /, **context: Any) -> SemanticObject:
         """An object from a plain value, or from the objects that it is made of."""
         if isinstance(value, set | frozenset | list | tuple):
-            return cls(concept, frozenset(value), Context.of(context))
-        return cls(concept, simple(value), Context.of(context))
+            return cls(concept, frozenset(value), SemanticContext.of(context))
+        return cls(concept, simple(value), SemanticContext.of(context))
 
     def printed(self, *, ascii: bool = False) -> str:
         """The object as text, in plain ASCII brackets if wanted."""

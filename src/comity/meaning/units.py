@@ -46,7 +46,7 @@ _TIME_UNITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class AffineConversion:
     """`value * factor + offset`."""
 
     factor: Fraction
@@ -82,7 +82,7 @@ def dimension(unit: str) -> str:
 
 
 @cache
-def conversion(source: str, target: str) -> Conversion:
+def conversion(source: str, target: str) -> AffineConversion:
     """How a value in the source unit becomes one in the target unit.
 
     >>> conversion("degF", "degC").apply(86)
@@ -92,14 +92,14 @@ def conversion(source: str, target: str) -> Conversion:
         raise no_rates(source, target)
     (scale, source), (target_scale, target) = split_scale(source), split_scale(target)
     plain = _plain_conversion(source, target)
-    return Conversion(plain.factor * scale / target_scale, plain.offset / target_scale)
+    return AffineConversion(plain.factor * scale / target_scale, plain.offset / target_scale)
 
 
-def _plain_conversion(source: str, target: str) -> Conversion:
+def _plain_conversion(source: str, target: str) -> AffineConversion:
     if source == target:
-        return Conversion(Fraction(1), Fraction(0))
+        return AffineConversion(Fraction(1), Fraction(0))
     if source in _TIME_UNITS and target in _TIME_UNITS:
-        return Conversion(Fraction(_TIME_UNITS[source], _TIME_UNITS[target]), Fraction(0))
+        return AffineConversion(Fraction(_TIME_UNITS[source], _TIME_UNITS[target]), Fraction(0))
     if "delta_" in source + target:
         source, target = difference(source), difference(target)
     try:
@@ -112,7 +112,7 @@ def _plain_conversion(source: str, target: str) -> Conversion:
             code="incompatible-units",
             hint="UCUM codes such as B[V] convert with `comity units convert --ucum`",
         ) from None
-    return Conversion(Fraction(at_one) - Fraction(at_zero), Fraction(at_zero))
+    return AffineConversion(Fraction(at_one) - Fraction(at_zero), Fraction(at_zero))
 
 
 @dataclass(frozen=True, slots=True)

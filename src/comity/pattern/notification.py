@@ -9,15 +9,15 @@ import msgspec
 from comity.event.event import Event
 from comity.event.kinds import Value
 from comity.pattern.report import moment_text
-from comity.pattern.rows import Found
+from comity.pattern.rows import ReportRow
 
 REPORT_TYPE = "comity.Report"
 
 
-def report_event(found: Found) -> Event:
+def report_event(found: ReportRow) -> Event:
     """The report as an event: its time is the end, and its attributes are the interval and the events of each operand.
 
-    >>> report = Found("fire", "f00", 0, 5_000_000, {"a": "1"}, {"a": '{"id":"1","type":"Smoke"}'})
+    >>> report = ReportRow("fire", "f00", 0, 5_000_000, {"a": "1"}, {"a": '{"id":"1","type":"Smoke"}'})
     >>> event = report_event(report)
     >>> event.source, event.data["end"], event.data["events"]
     ('comity/fire', '1970-01-01T00:00:05Z', {'a': {'id': '1', 'type': 'Smoke'}})

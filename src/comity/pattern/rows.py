@@ -83,7 +83,7 @@ class LineEvent:
         return self._decoded.get(path)
 
 
-class Found(msgspec.Struct, frozen=True):
+class ReportRow(msgspec.Struct, frozen=True):
     """A report, ready to be written."""
 
     profile: str
@@ -108,7 +108,9 @@ class Found(msgspec.Struct, frozen=True):
         )
 
 
-def found_reports(reports: pa.Table, patterns: Sequence[BoundPattern], told: set[str] | None = None) -> Iterator[Found]:
+def found_reports(
+    reports: pa.Table, patterns: Sequence[BoundPattern], told: set[str] | None = None
+) -> Iterator[ReportRow]:
     """The reports of a table, one by one, each once; `told` are the ids of those that were told before."""
     told = set() if told is None else told
     layouts: dict[tuple[int, tuple[int, ...]], list[tuple[str, int, bool]]] = {}
@@ -128,7 +130,7 @@ def found_reports(reports: pa.Table, patterns: Sequence[BoundPattern], told: set
             continue
         told.add(identity)
         carried = _by_operand(layout, lines) if lines and lines[0] is not None else {}
-        yield Found(bound.name, identity, start, end, _by_operand(layout, ids), carried)
+        yield ReportRow(bound.name, identity, start, end, _by_operand(layout, ids), carried)
 
 
 def _flat(column: pa.ChunkedArray) -> list[Any]:

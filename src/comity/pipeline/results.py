@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from comity.connect.folder import REJECTED, Results
-from comity.event.reasons import Reasons
+from comity.event.reasons import ReasonCounts
 from comity.pipeline.deliver import IDENTITY
 
 _OPEN_WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
@@ -64,12 +64,12 @@ def count_profiles(folder: Path, results: Results, spark: SparkSession) -> dict[
     return {row["profile"]: row["count"] for row in rows}
 
 
-def read_reasons(folder: Path, spark: SparkSession) -> Reasons:
+def read_reasons(folder: Path, spark: SparkSession) -> ReasonCounts:
     """Why the records were rejected that a staged folder holds."""
     lines = spark.read.text(str(folder / f"to={REJECTED}"))
     code = F.get_json_object("value", "$.faults[0].code").alias("code")
     rows = lines.groupBy(code).agg(F.count("*").alias("count"), F.min("value").alias("example")).collect()
-    found = Reasons()
+    found = ReasonCounts()
     for row in rows:
         found.add(
             {row["code"]: row["count"]}, {row["code"]: {"file": None, "line": None, **json.loads(row["example"])}}

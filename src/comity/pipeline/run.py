@@ -20,7 +20,7 @@ from comity.connect.claim import locked_folder
 from comity.connect.folder import REJECTED, STAGING, Results, publish
 from comity.connect.staged import StagedResults
 from comity.event.owners import ANYBODY, Domains, Owners
-from comity.event.reasons import Reasons
+from comity.event.reasons import ReasonCounts
 from comity.event.window import Window
 from comity.limits import limits
 from comity.pipeline.deliver import IDENTITY, Outcome, complete, deliver, observe_hits, outcome_of_hit
@@ -204,7 +204,7 @@ class PreparedPlan:
                 summary = add(summary, added)
         if self._has_many_profiles:
             summary = replace(summary, delivered=self._counted(staging, results))
-        reasons = read_reasons(staging, self.spark) if summary.rejected else Reasons()
+        reasons = read_reasons(staging, self.spark) if summary.rejected else ReasonCounts()
         return replace(summary, rejected_by_code=dict(reasons.counts), rejected_examples=reasons.examples)
 
     @property

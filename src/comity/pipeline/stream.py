@@ -33,7 +33,7 @@ from comity.connect.staged import staged_results
 from comity.errors import ComityError
 from comity.event.formats.table import is_file_fault
 from comity.event.owners import ANYBODY, Owners
-from comity.event.reasons import Reasons
+from comity.event.reasons import ReasonCounts
 from comity.event.times import format_timestamp, parse_timestamp
 from comity.event.window import Window
 from comity.federation.model import Federation
@@ -254,7 +254,7 @@ class StreamRun:
         new = (one for one in prepared.patterns.found(reports) if one.id not in told)
         reported = ((to, line) for to, _, line in prepared.patterns.notifications(new))
         delivered: Counter[str] = Counter()
-        reasons = Reasons()
+        reasons = ReasonCounts()
         with self.delivered.batch(number):
             with staged_results(self.out, names, self.results, number) as staged:
                 for line in late_lines(candidates_beside(staging)):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from comity.errors import Misuse
-from comity.event.reasons import Reasons
+from comity.event.reasons import ReasonCounts
 from comity.event.times import format_timestamp, parse_duration, parse_timestamp
 from comity.plan.explain import explain
 from comity.plan.period import Period, route_during
@@ -135,7 +135,7 @@ class Tally:
             self.buckets = _joined(self.buckets, factor)
             self._step += 1
 
-    def report(self, *, records: int, reasons: Reasons, period: Period, columns: int = 60) -> Report:
+    def report(self, *, records: int, reasons: ReasonCounts, period: Period, columns: int = 60) -> Report:
         """What was counted; buckets of a length that was left open become so long that they fit into columns."""
         if self.bucket_s is None:
             while self._step + 1 < len(_STEPS_S) and _span(self.buckets) > columns:
@@ -191,7 +191,7 @@ class Report:
 
     profile: str
     records: int
-    reasons: Reasons
+    reasons: ReasonCounts
     """Why records were rejected."""
     sent: int
     first: datetime | None

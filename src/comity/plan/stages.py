@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from comity.contract.mapping import Mapping
-from comity.event.reasons import Reasons, RejectedRecord
+from comity.event.reasons import ReasonCounts, RejectedRecord
 from comity.event.types import EventType
 from comity.expression.tree import Expression, disjunction
 from comity.federation.model import OPERAND
@@ -156,9 +156,9 @@ class Summary:
     """Of a batch of a stream: how old its oldest file was when the batch was done."""
 
     @property
-    def reasons(self) -> Reasons:
+    def reasons(self) -> ReasonCounts:
         """Why records were rejected."""
-        found = Reasons()
+        found = ReasonCounts()
         found.add(self.rejected_by_code, self.rejected_examples)
         return found
 

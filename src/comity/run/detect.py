@@ -21,7 +21,7 @@ from comity.run.spark import on_spark, start_spark, tasks_told
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
     from comity.pattern.bound import BoundPattern
-    from comity.pattern.rows import Found
+    from comity.pattern.rows import ReportRow
 
 _IDLE_S = 0.2
 
@@ -54,7 +54,7 @@ class Reports(Protocol):
     def late(self) -> int:
         """Events that came too late to take part."""
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ReportRow]:
         """The reports."""
 
 
@@ -79,7 +79,7 @@ class LocalReports:
     def late(self) -> int:
         return self._detection.late
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ReportRow]:
         request = self._request
         records = read_events(request.events, request.taxonomy, require_time=True)
         if request.lateness_us is not None:
@@ -87,7 +87,7 @@ class LocalReports:
             return self._detection.over_stream(as_they_come(records), request.lateness_us, clock)
         return self._scanned() or self._detection.over_stored(records)
 
-    def _scanned(self) -> Iterator[Found] | None:
+    def _scanned(self) -> Iterator[ReportRow] | None:
         """The reports over files that are better scanned; None when these are not such."""
         files = [] if self._request.events == STDIN else event_files(Path(self._request.events))
         if self._request.taxonomy is None or not files or not can_scan(files):
@@ -156,7 +156,7 @@ class SparkReports:
     def late(self) -> int:
         return self._reports.late
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ReportRow]:
         with tasks_told(self._spark, self._files, self._observer):
             found = on_spark(self._spark, lambda: list(self._reports.found()))
         found.sort(key=lambda one: (one.end, one.profile, one.start, one.id))

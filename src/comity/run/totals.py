@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from comity.event.reasons import Reasons
+from comity.event.reasons import ReasonCounts
 
 if TYPE_CHECKING:
     from comity.plan import Summary
@@ -24,7 +24,7 @@ class StreamTotals:
     late: int = 0
     matched: int = 0
     delivered: Counter[str] = field(default_factory=Counter)
-    reasons: Reasons = field(default_factory=Reasons)
+    reasons: ReasonCounts = field(default_factory=ReasonCounts)
 
     def started_now(self) -> None:
         """Time counts from now on."""

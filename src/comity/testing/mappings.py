@@ -44,7 +44,7 @@ _TABLES: dict[str, dict[Any, Any]] = {
 
 
 @dataclass(slots=True)
-class Draft:
+class MappingDraft:
     """A mapping while it is made."""
 
     chance: Random
@@ -69,24 +69,24 @@ class Draft:
         return self.chance.choice(texts)
 
 
-def _renamed(draft: Draft) -> None:
+def _renamed(draft: MappingDraft) -> None:
     kind = draft.chance.choice([kind for kind in Kind if kind not in (Kind.STRUCT, Kind.LIST)])
     draft.gives(kind, draft.takes(kind))
 
 
-def _counted(draft: Draft) -> None:
+def _counted(draft: MappingDraft) -> None:
     n = draft.takes(Kind.INT)
     draft.gives(Kind.INT, draft.one_of(f"{n} + 5", f"10 - {n}", f"{n} * 3 - 1", f"-{n}", f"2 * {n}", f"{n} % 3"))
 
 
-def _measured(draft: Draft) -> None:
+def _measured(draft: MappingDraft) -> None:
     group = draft.chance.choice(_UNITS)
     kind = draft.chance.choice((Kind.FLOAT, Kind.FLOAT, Kind.INT))
     name = draft.takes(kind, unit=draft.chance.choice(group))
     draft.gives(Kind.FLOAT, name, unit=draft.chance.choice(group))
 
 
-def _scaled(draft: Draft) -> None:
+def _scaled(draft: MappingDraft) -> None:
     x = draft.takes(draft.chance.choice((Kind.FLOAT, Kind.INT)))
     draft.gives(
         Kind.FLOAT,
@@ -94,12 +94,12 @@ def _scaled(draft: Draft) -> None:
     )
 
 
-def _rounded(draft: Draft) -> None:
+def _rounded(draft: MappingDraft) -> None:
     x = draft.takes(Kind.FLOAT)
     draft.gives(Kind.INT, draft.one_of(f"floor({x})", f"ceil({x} * 10)", f"int({x})", f"floor(abs({x}))"))
 
 
-def _looked_up(draft: Draft) -> None:
+def _looked_up(draft: MappingDraft) -> None:
     key = draft.takes(Kind.STRING)
     kind, text = draft.chance.choice(
         (
@@ -112,7 +112,7 @@ def _looked_up(draft: Draft) -> None:
     draft.gives(kind, text)
 
 
-def _joined(draft: Draft) -> None:
+def _joined(draft: MappingDraft) -> None:
     whole = draft.one_of(
         "{a} + ', ' + {b}",
         "'no. ' + {a}",
@@ -132,7 +132,7 @@ def _joined(draft: Draft) -> None:
         draft.gives(Kind.STRING, names["a"])
 
 
-def _taken_apart(draft: Draft) -> None:
+def _taken_apart(draft: MappingDraft) -> None:
     whole = draft.takes(Kind.STRING)
     first, second = draft.chance.choice(
         (
@@ -147,19 +147,19 @@ def _taken_apart(draft: Draft) -> None:
     draft.gives(Kind.STRING, second, optional=is_optional)
 
 
-def _spelled(draft: Draft) -> None:
+def _spelled(draft: MappingDraft) -> None:
     kind = draft.chance.choice((Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TIMESTAMP))
     draft.gives(Kind.STRING, f"text({draft.takes(kind)})")
 
 
-def _folded(draft: Draft) -> None:
+def _folded(draft: MappingDraft) -> None:
     text = draft.takes(Kind.STRING)
     draft.gives(
         Kind.STRING, draft.one_of(f"lower({text})", f"upper({text})", f"trim({text})", f"replace({text}, 'a', 'b')")
     )
 
 
-def _flagged(draft: Draft) -> None:
+def _flagged(draft: MappingDraft) -> None:
     flag = draft.takes(Kind.BOOL)
     kind, text = draft.chance.choice(
         (
@@ -172,7 +172,7 @@ def _flagged(draft: Draft) -> None:
     draft.gives(kind, text)
 
 
-def _chosen(draft: Draft) -> None:
+def _chosen(draft: MappingDraft) -> None:
     x, how = draft.takes(Kind.FLOAT), draft.takes(Kind.STRING)
     n = draft.takes(Kind.INT)
     kind, text = draft.chance.choice(
@@ -190,7 +190,7 @@ def _chosen(draft: Draft) -> None:
     draft.gives(Kind.STRING, how)
 
 
-def _structured(draft: Draft) -> None:
+def _structured(draft: MappingDraft) -> None:
     inner = {
         "town": AttributeType(Kind.STRING, draft.chance.random() < 0.5),
         "number": AttributeType(Kind.INT, draft.chance.random() < 0.5),
@@ -210,7 +210,7 @@ def _structured(draft: Draft) -> None:
             draft.texts[f"{made}.number"] = f"{draft.takes(Kind.INT)} + 1"
 
 
-def _placed(draft: Draft) -> None:
+def _placed(draft: MappingDraft) -> None:
     if draft.chance.random() < 0.5:
         draft.gives(Kind.POINT, f"point({draft.takes(Kind.FLOAT)}, {draft.takes(Kind.INT)})")
     else:
@@ -219,7 +219,7 @@ def _placed(draft: Draft) -> None:
         draft.gives(Kind.FLOAT, f"{place}.y * 2")
 
 
-def _timed(draft: Draft) -> None:
+def _timed(draft: MappingDraft) -> None:
     start, span = draft.takes(Kind.TIMESTAMP), draft.takes(Kind.DURATION)
     kind, text = draft.chance.choice(
         (
@@ -236,7 +236,7 @@ def _timed(draft: Draft) -> None:
         draft.gives(Kind.TIMESTAMP, start)
 
 
-def _added(draft: Draft) -> None:
+def _added(draft: MappingDraft) -> None:
     draft.gives(Kind.STRING, draft.one_of("'12 Main Street'", "event.source", "event.type"))
 
 
@@ -253,7 +253,7 @@ def drafted_mapping(chance: Random) -> Mapping:
     >>> found.source.qualified_name, found.target.qualified_name
     ('plant.Reading', 'shared.Common')
     """
-    draft = Draft(chance)
+    draft = MappingDraft(chance)
     for feature in chance.choices(FEATURES, k=chance.choice((1, 1, 1, 2, 3, 4))):
         feature(draft)
     if chance.random() < 0.2:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 
-class Answer(StrEnum):
+class PlannedReply(StrEnum):
     """What the receiver does with the next request."""
 
     TAKE = "take"
@@ -51,7 +51,7 @@ class WebhookReceiver:
     True
     """
 
-    answers: deque[Answer] = field(default_factory=deque)
+    answers: deque[PlannedReply] = field(default_factory=deque)
     refused_ids: frozenset[str] = frozenset()
     delay_s: float = 0.0
     hang_s: float = 5.0
@@ -87,12 +87,12 @@ class WebhookReceiver:
         """`Idempotency-Key` of all requests that were kept."""
         return [one.headers["idempotency-key"] for one in self.received]
 
-    def next_answer(self, events: list[dict[str, Any]]) -> Answer:
+    def next_answer(self, events: list[dict[str, Any]]) -> PlannedReply:
         """What becomes of a request."""
         self.requests += 1
         if any(event.get("id") in self.refused_ids for event in events):
-            return Answer.REFUSE
-        return self.answers.popleft() if self.answers else Answer.TAKE
+            return PlannedReply.REFUSE
+        return self.answers.popleft() if self.answers else PlannedReply.TAKE
 
     def __enter__(self) -> WebhookReceiver:
         self.start()
@@ -147,19 +147,21 @@ def _handler(receiver: WebhookReceiver) -> type[BaseHTTPRequestHandler]:
                 time.sleep(receiver.delay_s)
             with taking:
                 answer = receiver.next_answer(events)
-                if answer in (Answer.TAKE, Answer.LOSE_ANSWER):
+                if answer in (PlannedReply.TAKE, PlannedReply.LOSE_ANSWER):
                     headers = {name.lower(): value for name, value in self.headers.items()}
                     receiver.received.append(Received(headers, body, events))
             self._answer(answer)
 
-        def _answer(self, answer: Answer) -> None:
-            if answer is Answer.HANG:
+        def _answer(self, answer: PlannedReply) -> None:
+            if answer is PlannedReply.HANG:
                 time.sleep(receiver.hang_s)
-            if answer in (Answer.DROP, Answer.LOSE_ANSWER, Answer.HANG):
+            if answer in (PlannedReply.DROP, PlannedReply.LOSE_ANSWER, PlannedReply.HANG):
                 self.close_connection = True
                 return
-            self.send_response({Answer.TAKE: 202, Answer.BUSY: 503, Answer.LATER: 429}.get(answer, 400))
-            if answer is Answer.LATER:
+            self.send_response(
+                {PlannedReply.TAKE: 202, PlannedReply.BUSY: 503, PlannedReply.LATER: 429}.get(answer, 400)
+            )
+            if answer is PlannedReply.LATER:
                 self.send_header("Retry-After", "1")
             self.send_header("Content-Length", "0")
             self.end_headers()

@@ -14,7 +14,7 @@ from comity.connect.registry import open_sink, read_options
 from comity.connect.secret_url import SecretUrl
 from comity.connect.specs import SinkSpec
 from comity.errors import Faults, Misuse
-from comity.testing.receiver import Answer, WebhookReceiver
+from comity.testing.receiver import PlannedReply, WebhookReceiver
 from comity.testing.sink_conformance import message, notification
 
 MESSAGES = [message(notification(number)) for number in range(10)]
@@ -69,14 +69,14 @@ def test_deliver_finds_the_one_that_a_batch_is_refused_for(receiver, open_webhoo
     assert [event["id"] for event in receiver.events()] == [f"e{number}" for number in range(6)]
 
 
-@pytest.mark.parametrize("answer", [Answer.BUSY, Answer.LATER, Answer.DROP])
+@pytest.mark.parametrize("answer", [PlannedReply.BUSY, PlannedReply.LATER, PlannedReply.DROP])
 def test_deliver_later_tells_how_many_were_taken(receiver, open_webhook, answer):
     # A dropped connection is opened once more at once, so it is dropped twice.
-    receiver.answers.extend([Answer.TAKE, Answer.TAKE, answer, answer])
+    receiver.answers.extend([PlannedReply.TAKE, PlannedReply.TAKE, answer, answer])
     with pytest.raises(NotTaken) as caught:
         open_webhook().deliver(MESSAGES)
     assert caught.value.taken == 2
-    assert caught.value.retry_after_s == (1.0 if answer is Answer.LATER else None)
+    assert caught.value.retry_after_s == (1.0 if answer is PlannedReply.LATER else None)
 
 
 def test_deliver_after_the_server_closed_an_idle_connection(receiver, open_webhook):
@@ -98,7 +98,7 @@ def test_deliver_when_nobody_listens(receiver, open_webhook):
 
 
 def test_deliver_waits_no_longer_than_its_timeout(receiver, open_webhook):
-    receiver.answers.append(Answer.HANG)
+    receiver.answers.append(PlannedReply.HANG)
     started = time.monotonic()
     with pytest.raises(NotTaken, match=r"does not answer within 0\.2 s"):
         open_webhook(timeout_s=0.2).deliver(MESSAGES)

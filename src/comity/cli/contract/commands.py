@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from comity.contract.mapping import Mapping
     from comity.contract.properties import AttributeProperties, Loss, MappingProperties
-    from comity.contract.round_trip import Difference, RoundTrip
+    from comity.contract.round_trip import RoundTrip, RoundTripDifference
     from comity.event.event import Event
     from comity.federation import Contract, Federation
 
@@ -368,7 +368,7 @@ def _counts(one: RoundTrip) -> str:
     return f"{events}, {one.refused} rejected, {one.rounded} rounded, {len(one.differences)} differences"
 
 
-def _difference(one: Difference) -> str:
+def _difference(one: RoundTripDifference) -> str:
     place = f"event {one.event.id}, {'.'.join(one.path)}"
     return f"{place}: {_value(one.before)} came back as {_value(one.after)}: {one.reason}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from comity.contract.compose import compose
 from comity.contract.invert.defined import given, has_value, is_ordinary, settled
-from comity.contract.invert.found import Finding, Known, Obstacle, Recovered
+from comity.contract.invert.found import Finding, InversionFacts, Obstacle, Recovered
 from comity.contract.invert.lift import lifted
 from comity.contract.invert.peel import peel
 from comity.contract.invert.split import joined
@@ -130,7 +130,7 @@ class _Solver:
         self.mapping = mapping
         self.is_present = is_present
         self.source, self.target = mapping.source, mapping.target
-        self.known = Known(self.source, self.target, certain=self._certain())
+        self.known = InversionFacts(self.source, self.target, certain=self._certain())
         self.obstacles: dict[Path, list[Obstacle]] = {}
 
     def solved(self) -> Inversion:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from comity.contract.invert.found import Finding, Known, Obstacle, Peel, Recovered, unknown
+from comity.contract.invert.found import Finding, InversionFacts, Obstacle, Peel, Recovered, unknown
 from comity.contract.mapping import Path
 from comity.contract.shape import conditions
 from comity.event.kinds import Kind, Value
@@ -35,7 +35,7 @@ _EXACT_KEYS = frozenset({Kind.STRING, Kind.INT, Kind.BOOL})
 Rows = tuple[tuple[Value, Value], ...]
 
 
-def peel_lookup(node: Lookup, value: Expression, known: Known, peel: Peel) -> Iterator[Finding]:
+def peel_lookup(node: Lookup, value: Expression, known: InversionFacts, peel: Peel) -> Iterator[Finding]:
     """The key, where no two keys have one value."""
     rows = node.pairs
     key_kind = kind_given(node.key, known.source)
@@ -69,7 +69,7 @@ def truth_read(node: Expression, source: EventType) -> Path | None:
     return paths[0] if is_truth else None
 
 
-def peel_truth(node: Expression, value: Expression, known: Known, path: Path) -> Iterator[Finding]:
+def peel_truth(node: Expression, value: Expression, known: InversionFacts, path: Path) -> Iterator[Finding]:
     """The truth value that an expression was made of, by trying both."""
     made = {truth: evaluate(node, _One(path, truth)) for truth in (True, False, None)}
     rows = [(made[truth], truth) for truth in (True, False) if made[truth] is not None]
@@ -81,7 +81,7 @@ def peel_truth(node: Expression, value: Expression, known: Known, path: Path) ->
         yield Recovered(path, Lookup("truth", value, tuple(rows)))
 
 
-def peel_conditional(node: Conditional, value: Expression, known: Known, peel: Peel) -> Iterator[Finding]:
+def peel_conditional(node: Conditional, value: Expression, known: InversionFacts, peel: Peel) -> Iterator[Finding]:
     """What a choice tells, where the target tells which way was chosen."""
     if MISSING in (node.then, node.otherwise):  # a value tells that the other way was chosen
         branch = node.otherwise if node.then == MISSING else node.then
@@ -92,7 +92,9 @@ def peel_conditional(node: Conditional, value: Expression, known: Known, peel: P
         yield from _told_apart(node, value, known, peel)
 
 
-def _chosen(node: Conditional, condition: Expression, value: Expression, known: Known, peel: Peel) -> Iterator[Finding]:
+def _chosen(
+    node: Conditional, condition: Expression, value: Expression, known: InversionFacts, peel: Peel
+) -> Iterator[Finding]:
     """What both ways tell, each in its case."""
     ways = [_by_path(peel(branch, value, known)) for branch in (node.then, node.otherwise)]
     for path in sorted(attributes(node.then) | attributes(node.otherwise)):
@@ -125,7 +127,7 @@ def _joined(one: Recovered, other: Recovered, condition: Expression) -> Recovere
     )
 
 
-def _told_apart(node: Conditional, value: Expression, known: Known, peel: Peel) -> Iterator[Finding]:
+def _told_apart(node: Conditional, value: Expression, known: InversionFacts, peel: Peel) -> Iterator[Finding]:
     """Of one attribute: the ways are told apart when what they give lies in different ranges."""
     images = _images(node, known.source)
     if images is None:

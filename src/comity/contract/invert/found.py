@@ -43,12 +43,12 @@ class Obstacle:
 
 
 Finding = Recovered | Obstacle
-Peel = Callable[[Expression, Expression, "Known"], Iterator[Finding]]
+Peel = Callable[[Expression, Expression, "InversionFacts"], Iterator[Finding]]
 """From an expression over the source and its value over the target to what that tells of the attributes in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class InversionFacts:
     """The two types, and what is known of the source already."""
 
     source: EventType
@@ -89,7 +89,7 @@ def unknown(node: Expression, text: str) -> Obstacle:
     return Obstacle(attributes(node), "not-inverted", text)
 
 
-def if_together(found: Finding, others: frozenset[Path], known: Known) -> Finding:
+def if_together(found: Finding, others: frozenset[Path], known: InversionFacts) -> Finding:
     """The finding, unless the attribute can be there while one of the others, which its value needs too, is not."""
     if isinstance(found, Obstacle) or known.is_with(found.path, others):
         return found

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from comity.contract.invert.defined import is_ordinary, only_within, reach
-from comity.contract.invert.found import Finding, Known, Obstacle, Peel, Recovered, if_together, unknown
+from comity.contract.invert.found import Finding, InversionFacts, Obstacle, Peel, Recovered, if_together, unknown
 from comity.contract.invert.rounding import Rounding, rounding_of
 from comity.event.kinds import NUMBERS, Kind, Value, kind_of
 from comity.event.types import EventType
@@ -42,7 +42,7 @@ def is_arithmetic(node: Expression, source: EventType) -> bool:
     return isinstance(node, Arithmetic) and kind_given(node, source) not in (None, Kind.STRING)
 
 
-def peel_arithmetic(node: Expression, value: Expression, known: Known, peel: Peel) -> Iterator[Finding]:
+def peel_arithmetic(node: Expression, value: Expression, known: InversionFacts, peel: Peel) -> Iterator[Finding]:
     """What the value of arithmetic tells of its attributes."""
     part, undo = _innermost(node, known.source)
     match part:
@@ -170,7 +170,7 @@ def _reached(found: Rounding, back: Expression, source: EventType) -> Expression
 
 
 def _peel_sum(
-    node: Expression, left: Expression, right: Expression, value: Expression, known: Known, peel: Peel
+    node: Expression, left: Expression, right: Expression, value: Expression, known: InversionFacts, peel: Peel
 ) -> Iterator[Finding]:
     """Of a sum whose one part is known: the other part is the difference."""
     symbol = node.operator if isinstance(node, Arithmetic) else "+"

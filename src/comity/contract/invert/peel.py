@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 
 from comity.contract.invert.choices import peel_conditional, peel_lookup, peel_truth, truth_read
-from comity.contract.invert.found import Finding, Known, Obstacle, Recovered, if_together, unknown
+from comity.contract.invert.found import Finding, InversionFacts, Obstacle, Recovered, if_together, unknown
 from comity.contract.invert.numbers import is_arithmetic, peel_arithmetic
 from comity.contract.invert.texts import is_concatenation, peel_concatenation
 from comity.contract.shape import same_shape
@@ -32,7 +32,7 @@ from comity.expression.tree import (
 )
 
 
-def peel(node: Expression, value: Expression, known: Known) -> Iterator[Finding]:
+def peel(node: Expression, value: Expression, known: InversionFacts) -> Iterator[Finding]:
     """What the value of an expression over the source tells of the attributes in it; `value` is over the target."""
     truth = truth_read(node, known.source)
     if isinstance(node, Attribute):
@@ -57,7 +57,7 @@ def peel(node: Expression, value: Expression, known: Known) -> Iterator[Finding]
         yield Obstacle(attributes(node), "function", f"`{render(node)}` keeps whether it holds only")
 
 
-def _copied(node: Attribute, value: Expression, known: Known) -> Finding:
+def _copied(node: Attribute, value: Expression, known: InversionFacts) -> Finding:
     """The attribute itself; a struct or a list must have a place for everything that is in it."""
     declared = known.source.attribute_at(node.path)
     taken = known.target.attribute_at(value.path) if isinstance(value, Attribute) else None
@@ -68,7 +68,7 @@ def _copied(node: Attribute, value: Expression, known: Known) -> Finding:
     return Recovered(node.path, value)
 
 
-def _peel_call(node: Call, value: Expression, known: Known) -> Iterator[Finding]:
+def _peel_call(node: Call, value: Expression, known: InversionFacts) -> Iterator[Finding]:
     match node:
         case Call("point", (x, y)) if isinstance(value, Attribute):
             for part, name in ((x, "x"), (y, "y")):
@@ -87,7 +87,7 @@ def _peel_call(node: Call, value: Expression, known: Known) -> Iterator[Finding]
             yield from _peel_function(FUNCTIONS[name], node, value, known)
 
 
-def _peel_function(function: Function, node: Call, value: Expression, known: Known) -> Iterator[Finding]:
+def _peel_function(function: Function, node: Call, value: Expression, known: InversionFacts) -> Iterator[Finding]:
     """Back by the function that the record names for the kind of the argument."""
     (part, *others) = node.arguments
     kind = kind_given(part, known.source)
@@ -100,7 +100,7 @@ def _peel_function(function: Function, node: Call, value: Expression, known: Kno
         yield unknown(node, f"nothing is known to lead back from `{render(node)}`")
 
 
-def _peel_extension(node: Extension, value: Expression, known: Known) -> Iterator[Finding]:
+def _peel_extension(node: Extension, value: Expression, known: InversionFacts) -> Iterator[Finding]:
     """Back by the inverse that a function declares."""
     function = node.function
     if not function.lossless or function.takes_missing or not function.pure or len(node.arguments) != 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from comity.contract.invert.found import Finding, Known, Obstacle, Peel, if_together
+from comity.contract.invert.found import Finding, InversionFacts, Obstacle, Peel, if_together
 from comity.event.kinds import Kind
 from comity.event.types import EventType
 from comity.expression.kinds import kind_given
@@ -36,7 +36,7 @@ def is_concatenation(node: Expression, source: EventType) -> bool:
     return isinstance(node, Arithmetic) and kind_given(node, source) is Kind.STRING
 
 
-def peel_concatenation(node: Expression, value: Expression, known: Known, peel: Peel) -> Iterator[Finding]:
+def peel_concatenation(node: Expression, value: Expression, known: InversionFacts, peel: Peel) -> Iterator[Finding]:
     """What a joined text tells of its parts: those that can be told from what stands beside them."""
     left, pairs = _cut(_Rest(value, tuple(_pieces(node))), known)
     yield from _parts(pairs, node, known, peel)
@@ -49,7 +49,7 @@ def peel_concatenation(node: Expression, value: Expression, known: Known, peel: 
 
 
 def _parts(
-    pairs: Sequence[tuple[Expression, Expression]], whole: Expression, known: Known, peel: Peel
+    pairs: Sequence[tuple[Expression, Expression]], whole: Expression, known: InversionFacts, peel: Peel
 ) -> Iterator[Finding]:
     for piece, value in pairs:
         for found in peel(piece, value, known):
@@ -87,7 +87,7 @@ def _flat(node: Expression) -> Iterator[Expression]:
         yield node
 
 
-def _cut(rest: _Rest, known: Known) -> tuple[_Rest, list[tuple[Expression, Expression]]]:
+def _cut(rest: _Rest, known: InversionFacts) -> tuple[_Rest, list[tuple[Expression, Expression]]]:
     """Cut pieces off at both ends as long as there is more than one that varies."""
     found: list[tuple[Expression, Expression]] = []
     while sum(not known.has(piece) for piece in rest.pieces) > 1:
@@ -102,7 +102,7 @@ def _cut(rest: _Rest, known: Known) -> tuple[_Rest, list[tuple[Expression, Expre
 _Step = tuple[_Rest, list[tuple[Expression, Expression]]]
 
 
-def _cut_first(rest: _Rest, known: Known) -> _Step | None:
+def _cut_first(rest: _Rest, known: InversionFacts) -> _Step | None:
     first, *others = rest.pieces
     if known.has(first):
         start = _sum([_length(known.over_target(first)), Literal(1)])
@@ -114,7 +114,7 @@ def _cut_first(rest: _Rest, known: Known) -> _Step | None:
     return None
 
 
-def _cut_last(rest: _Rest, known: Known) -> _Step | None:
+def _cut_last(rest: _Rest, known: InversionFacts) -> _Step | None:
     *others, last = rest.pieces
     if known.has(last):
         length = Arithmetic("-", _length(rest.value), _length(known.over_target(last)))
@@ -126,7 +126,7 @@ def _cut_last(rest: _Rest, known: Known) -> _Step | None:
     return None
 
 
-def _middle(rest: _Rest, piece: Expression, known: Known) -> Expression:
+def _middle(rest: _Rest, piece: Expression, known: InversionFacts) -> Expression:
     """The text between those that are known."""
     at = rest.pieces.index(piece)
     before = [_length(known.over_target(one)) for one in rest.pieces[:at]]

@@ -10,7 +10,7 @@ from comity.contract.suggest.names import Vocabulary, words
 
 
 @dataclass(slots=True)
-class Names:
+class CommonNames:
     """Gives each attribute a name of its own."""
 
     taken: set[str] = field(default_factory=set)
@@ -21,7 +21,7 @@ class Names:
         >>> from comity.event.types import AttributeType
         >>> from comity.event.kinds import Kind
         >>> text = AttributeType(Kind.STRING)
-        >>> Names().choose(Candidate(("roomName",), text), Candidate(("place", "room"), text))
+        >>> CommonNames().choose(Candidate(("roomName",), text), Candidate(("place", "room"), text))
         'room'
         """
         if left.path[-1] == right.path[-1]:

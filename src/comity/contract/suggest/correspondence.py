@@ -24,7 +24,7 @@ _TIME_FORMATS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LinearRelation:
     """`left = right * factor + offset`."""
 
     factor: float
@@ -44,11 +44,11 @@ def table_from(pairs: Sequence[tuple[Value, Value]]) -> Mapping[Value, Value] | 
     return found or None
 
 
-def line_from(pairs: Sequence[tuple[int | float, int | float]]) -> Line | None:
+def line_from(pairs: Sequence[tuple[int | float, int | float]]) -> LinearRelation | None:
     """The line on which all pairs lie; None if there is none, or too few different points to tell.
 
     >>> line_from([(32, 0), (212, 100), (86, 30)])
-    Line(factor=1.8, offset=32.0)
+    LinearRelation(factor=1.8, offset=32.0)
     """
     points = sorted({(float(right), float(left)) for left, right in pairs})
     if len({x for x, _ in points}) < _LEAST_POINTS:
@@ -58,7 +58,7 @@ def line_from(pairs: Sequence[tuple[int | float, int | float]]) -> Line | None:
     offset = _nice(first_y - first_x * factor)
     size = max(1.0, *(abs(y) for _, y in points))
     fits = all(abs(x * factor + offset - y) <= _TOLERANCE * size for x, y in points)
-    return Line(factor, offset) if fits and factor else None
+    return LinearRelation(factor, offset) if fits and factor else None
 
 
 def time_format_of(texts: Collection[str]) -> str | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from comity.contract.suggest.attributes import Candidate
 from comity.contract.suggest.correspondence import line_from, table_from
 from comity.contract.suggest.names import SYNONYM, Vocabulary, concept_likeness, likeness, words
-from comity.contract.suggest.samples import Both
+from comity.contract.suggest.samples import SamplePair
 from comity.errors import Misuse
 from comity.event.kinds import NUMBERS, Kind
 from comity.event.types import AttributeType
@@ -39,7 +39,7 @@ class Judge:
 
     weak: Collection[str]
     """Words that the types' names hold, too, so that they say little."""
-    samples: Both = field(default_factory=Both)
+    samples: SamplePair = field(default_factory=SamplePair)
     vocabulary: Vocabulary | None = None
     lone_dimensions: frozenset[str] = frozenset()
     """What only one attribute of each type measures."""

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from comity.contract.suggest.attributes import Candidate
-from comity.contract.suggest.correspondence import Line, line_from, table_from, time_format_of
+from comity.contract.suggest.correspondence import LinearRelation, line_from, table_from, time_format_of
 from comity.contract.suggest.names import words
-from comity.contract.suggest.samples import Both, Samples
+from comity.contract.suggest.samples import SamplePair, Samples
 from comity.event.kinds import NUMBERS, Kind, Value
 from comity.event.types import AttributeType
 from comity.expression.functions import FUNCTIONS
@@ -39,7 +39,7 @@ class Merged:
         return replace(self, left=self.right, right=self.left)
 
 
-def merge(left: Candidate, right: Candidate, samples: Both) -> Merged:
+def merge(left: Candidate, right: Candidate, samples: SamplePair) -> Merged:
     """What two attributes become; of two units the left one is taken, of two kinds the one that loses nothing."""
     kinds = {left.type.kind, right.type.kind}
     if kinds <= NUMBERS:
@@ -59,7 +59,7 @@ def merge(left: Candidate, right: Candidate, samples: Both) -> Merged:
     return replace(found, type=_declared(found, left, right))
 
 
-def _turned(samples: Both, left: Candidate, right: Candidate) -> list[tuple[Value, Value]]:
+def _turned(samples: SamplePair, left: Candidate, right: Candidate) -> list[tuple[Value, Value]]:
     return [(other, one) for one, other in samples.pairs(left.path, right.path)]
 
 
@@ -70,14 +70,14 @@ def _declared(found: Merged, left: Candidate, right: Candidate) -> AttributeType
     return replace(found.type, optional=optional, concept=concept)
 
 
-def _numbers(left: Candidate, right: Candidate, samples: Both) -> Merged:
+def _numbers(left: Candidate, right: Candidate, samples: SamplePair) -> Merged:
     one, other = left.type, right.type
     kind = Kind.INT if one.kind is other.kind is Kind.INT else Kind.FLOAT
     if one.unit and other.unit:
         kind = kind if one.unit == other.unit else Kind.FLOAT
         return Merged(replace(one, kind=kind), Attribute(left.path), Attribute(right.path))
     line = line_from(samples.pairs(left.path, right.path))
-    if line is not None and line != Line(1.0, 0.0):
+    if line is not None and line != LinearRelation(1.0, 0.0):
         return _on_a_line(left, right, line)
     unit = one.unit or other.unit
     questions: tuple[tuple[str, str], ...] = ()
@@ -97,7 +97,7 @@ def _measured(one: Candidate, unit: str | None) -> Expression:
     return plain if unit is None or one.type.unit else Call("quantity", (plain, Literal(unit)))
 
 
-def _on_a_line(left: Candidate, right: Candidate, line: Line) -> Merged:
+def _on_a_line(left: Candidate, right: Candidate, line: LinearRelation) -> Merged:
     """The right number becomes the left one, as all pairs of samples show."""
     plain: Expression = Attribute(right.path)
     if right.type.unit:
@@ -113,7 +113,7 @@ def _on_a_line(left: Candidate, right: Candidate, line: Line) -> Merged:
     return Merged(AttributeType(Kind.FLOAT, unit=unit), Attribute(left.path), made, (("linear", question),))
 
 
-def _texts(left: Candidate, right: Candidate, samples: Both) -> Merged:
+def _texts(left: Candidate, right: Candidate, samples: SamplePair) -> Merged:
     plain = Merged(left.type, Attribute(left.path), Attribute(right.path))
     one, other = samples.left.texts(left.path), samples.right.texts(right.path)
     if one & other or not one or not other:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from comity.contract.mapping import read_mapping
 from comity.contract.suggest.assignment import assign
 from comity.contract.suggest.attributes import Candidate, Path, candidates, structs
-from comity.contract.suggest.common_names import Names
+from comity.contract.suggest.common_names import CommonNames
 from comity.contract.suggest.evidence import PAIRED, SURE, Evidence, Judge, lone_dimensions
 from comity.contract.suggest.merge import Merged, joined, merge, parts_of
 from comity.contract.suggest.names import Vocabulary, words
 from comity.contract.suggest.proposal import Decision, Proposal, ProposedAttribute, Side, Unmatched
-from comity.contract.suggest.samples import Both, samples_of
-from comity.contract.suggest.structure import Composition, compositions
+from comity.contract.suggest.samples import SamplePair, samples_of
+from comity.contract.suggest.structure import JoinedText, compositions
 from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.kinds import Kind, Value
@@ -70,7 +70,7 @@ class _Work:
 
     left: EventType
     right: EventType
-    samples: Both
+    samples: SamplePair
     vocabulary: Vocabulary | None
     judge: Judge = field(init=False)
     free: tuple[list[Candidate], list[Candidate]] = field(init=False)
@@ -78,7 +78,7 @@ class _Work:
     attributes: list[ProposedAttribute] = field(default_factory=list)
     tables: dict[str, Mapping[Value, Value]] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
-    names: Names = field(default_factory=Names)
+    names: CommonNames = field(default_factory=CommonNames)
 
     def __post_init__(self) -> None:
         one, other = candidates(self.left), candidates(self.right)
@@ -173,7 +173,7 @@ class _Work:
 
     # Texts and their parts
 
-    def _compositions(self) -> list[Composition]:
+    def _compositions(self) -> list[JoinedText]:
         left, right = tuple(self.free[0]), tuple(self.free[1])
         found = [
             *compositions(self.judge, left, right, structs(self.right), True),
@@ -181,7 +181,7 @@ class _Work:
         ]
         return sorted((one for one in found if self._is_best(one)), key=lambda one: -one.evidence.confidence)
 
-    def _is_best(self, one: Composition) -> bool:
+    def _is_best(self, one: JoinedText) -> bool:
         parts = {part.path for part in one.parts}
         own = 0 if one.text_is_left else 1
         rivals = [
@@ -191,7 +191,7 @@ class _Work:
         ]
         return one.evidence.confidence >= max(PAIRED, *rivals)
 
-    def _take_composition(self, one: Composition) -> None:
+    def _take_composition(self, one: JoinedText) -> None:
         taken = {*self.free[0], *self.free[1]}
         if not {one.text, *one.parts} <= taken:
             return
@@ -200,7 +200,7 @@ class _Work:
         else:
             self._take_joined(one)
 
-    def _take_joined(self, one: Composition) -> None:
+    def _take_joined(self, one: JoinedText) -> None:
         """The contract has the text."""
         made: tuple[Expression, Expression] = (Attribute(one.text.path), joined(one.parts, one.separator))
         optional = any(part.type.optional for part in (one.text, *one.parts))
@@ -216,7 +216,7 @@ class _Work:
             merged, given = merged.turned(), (given[1], given[0])
         self._add((name,), merged, given, one.evidence)
 
-    def _take_parts(self, one: Composition, pieces: list[Expression]) -> None:
+    def _take_parts(self, one: JoinedText, pieces: list[Expression]) -> None:
         """The contract has the parts."""
         names = ", ".join(part.name for part in one.parts)
         how = f"is taken apart at {one.separator!r} into {names}"

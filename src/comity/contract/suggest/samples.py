@@ -39,7 +39,7 @@ class Samples:
         return [value for value in self.values(path) if type(value) in (int, float)]
 
 
-class Both:
+class SamplePair:
     """The samples of the two types. Only if they are `paired` do events with one id tell of the same happening."""
 
     def __init__(self, left: Samples | None = None, right: Samples | None = None, paired: bool = False) -> None:
@@ -53,7 +53,7 @@ class Both:
         return [(one, other) for one, other in found if one is not None and other is not None]
 
 
-def samples_of(left: EventType, right: EventType, events: Iterable[Event], *, paired: bool = False) -> Both:
+def samples_of(left: EventType, right: EventType, events: Iterable[Event], *, paired: bool = False) -> SamplePair:
     """The first events of two types among others, at most `max_sampled_events` of each."""
     most = limits().max_sampled_events
     found: dict[str, list[Event]] = {left.qualified_name: [], right.qualified_name: []}
@@ -64,4 +64,4 @@ def samples_of(left: EventType, right: EventType, events: Iterable[Event], *, pa
             if all(len(one) == most for one in found.values()):
                 break
     one, other = (Samples(tuple(kept)) for kept in found.values())
-    return Both(one, other, paired)
+    return SamplePair(one, other, paired)

@@ -27,7 +27,7 @@ _SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Composition:
+class JoinedText:
     """A text that says what several attributes of the other type say."""
 
     text: Candidate
@@ -44,7 +44,7 @@ class Composition:
 
 def compositions(
     judge: Judge, texts: Sequence[Candidate], others: tuple[Candidate, ...], structs: Sequence[Candidate], is_left: bool
-) -> Iterator[Composition]:
+) -> Iterator[JoinedText]:
     """Every text of one side that may say what several texts of the other say; `is_left` tells the side of the text."""
     parts = tuple(one for one in others if one.type.kind in (Kind.STRING, Kind.INT))
     for text in texts:
@@ -91,7 +91,7 @@ def _composition(
     struct: Candidate | None,
     confidence: float,
     reason: str,
-) -> Composition | None:
+) -> JoinedText | None:
     if len(group) < 2:
         return None
     own, other = (judge.samples.left, judge.samples.right) if is_left else (judge.samples.right, judge.samples.left)
@@ -99,11 +99,11 @@ def _composition(
     if found is None:
         if not confidence or len(group) > _MOST_PARTS:
             return None
-        return Composition(text, is_left, group, SEPARATOR, Evidence(round(confidence), (reason,)), False, struct)
+        return JoinedText(text, is_left, group, SEPARATOR, Evidence(round(confidence), (reason,)), False, struct)
     separator, parts, share = found
     reasons = (reason, f"{share:.0%} of its sample values are made of theirs, with {separator!r} between")
     total = min(99, round(confidence * 0.6 + 55 * share))
-    return Composition(text, is_left, parts, separator, Evidence(total, reasons), True, struct)
+    return JoinedText(text, is_left, parts, separator, Evidence(total, reasons), True, struct)
 
 
 def _split(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from comity.contract.xslt.form import is_xml_text
-from comity.expression.regex.tree import Chars, Choice, Ranges, Regex, Repeat
+from comity.expression.regex.tree import Alternation, Chars, Ranges, Regex, Repeat
 
 _SPECIAL = frozenset("\\|.-^?*+{}()[]$")
 _XML: Ranges = ((0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF), (0xE000, 0xFFFD), (0x10000, 0x10FFFF))
@@ -25,9 +25,9 @@ def _text(regex: Regex) -> str:
         return _class(regex.ranges)
     if isinstance(regex, Repeat):
         return _item(regex.item) + _count(regex.low, regex.high)
-    if isinstance(regex, Choice):
+    if isinstance(regex, Alternation):
         return "|".join(map(_text, regex.items))
-    return "".join(f"(?:{_text(item)})" if isinstance(item, Choice) else _text(item) for item in regex.items)
+    return "".join(f"(?:{_text(item)})" if isinstance(item, Alternation) else _text(item) for item in regex.items)
 
 
 def _item(regex: Regex) -> str:

@@ -16,7 +16,7 @@ from comity.event.kinds import NUMBERS, Kind, comparable, kind_of
 from comity.event.schemas.names import identifier
 from comity.event.types import ENVELOPE_NAME, EventType
 from comity.expression.evaluate import compare
-from comity.expression.functions import FUNCTIONS, Arguments, NoCounterpartError, Printed
+from comity.expression.functions import FUNCTIONS, Arguments, NoCounterpartError, XPathCall
 from comity.expression.kinds import Kinds, kinds_of
 from comity.expression.like import like_to_regex
 from comity.expression.regex.parse import parse_regex
@@ -209,7 +209,7 @@ class XPath:
         if isinstance(form, str):
             return form.format(*texts)
         try:
-            return form(Printed(texts, self._arguments(node), xpath_text))
+            return form(XPathCall(texts, self._arguments(node), xpath_text))
         except NoCounterpartError as error:
             raise refused(node, str(error)) from None
 

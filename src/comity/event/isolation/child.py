@@ -17,11 +17,11 @@ from comity.event.expansion import LEAST_BYTES, ExpandsTooFarError, Expansion
 from comity.event.formats.jsonlines import Rejected, TypeLookup, rejected, too_long
 from comity.event.isolation.messages import (
     Answer,
-    Asked,
     Done,
     Failed,
     Records,
     Request,
+    TypeQuestion,
     Unreadable,
     encode_answer,
     receive,
@@ -107,7 +107,7 @@ class _Decoding:
 
         def find(name: str) -> EventType | None:
             if name not in known:
-                self._say(Asked(name))
+                self._say(TypeQuestion(name))
                 known[name] = pickle.loads(receive(self._requests) or b"N.")
             return known[name]
 

@@ -21,10 +21,10 @@ from comity.errors import Permanent
 from comity.event.formats.jsonlines import Rejected, TypeLookup, rejected
 from comity.event.isolation.messages import (
     Answer,
-    Asked,
     Failed,
     Records,
     Request,
+    TypeQuestion,
     Unreadable,
     decode_answer,
     receive,
@@ -168,7 +168,7 @@ def _answers(request: Request, lookup: TypeLookup | None) -> Iterator[tuple[int,
             answer = decoder.answer()
             if isinstance(answer, Records):
                 yield from answer.records
-            elif isinstance(answer, Asked):
+            elif isinstance(answer, TypeQuestion):
                 decoder.say(lookup(answer.name) if lookup is not None else None)
             else:
                 break

@@ -41,7 +41,7 @@ class Records(msgspec.Struct, tag=True, array_like=True):
     records: list[tuple[int, bytes | Rejected]]
 
 
-class Asked(msgspec.Struct, tag=True, array_like=True):
+class TypeQuestion(msgspec.Struct, tag=True, array_like=True):
     """A question for the type of this name."""
 
     name: str
@@ -65,7 +65,7 @@ class Done(msgspec.Struct, tag=True, array_like=True):
     """That was the whole file."""
 
 
-Answer = Records | Asked | Failed | Unreadable | Done
+Answer = Records | TypeQuestion | Failed | Unreadable | Done
 _decoder: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 _encoder = msgspec.msgpack.Encoder()
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from comity.event.kinds import Kind
 from comity.event.scan.kernels.copy import copy_texts, measure_texts
-from comity.event.scan.kernels.lines import Work
+from comity.event.scan.kernels.lines import ScanBuffers
 from comity.event.scan.kernels.words import Bytes, Longs
-from comity.event.scan.plan import Column, Lane
+from comity.event.scan.plan import Lane, ScanColumn
 from comity.event.types import ENVELOPE_NAME, MODES, AttributeType
 
 TIMESTAMP = pa.timestamp("us", "UTC")
@@ -48,7 +48,7 @@ def arrow_type(attribute: AttributeType, scalars: Mapping[Kind, pa.DataType] = S
 class Lanes:
     """The lanes of some events of one type, as columns."""
 
-    def __init__(self, work: Work, data: Bytes, count: int, rows: Longs | None) -> None:
+    def __init__(self, work: ScanBuffers, data: Bytes, count: int, rows: Longs | None) -> None:
         """`rows` are the events of the type among the first `count`, or None when all are."""
         self.work, self.data, self.rows = work, data, slice(count) if rows is None else rows
         self.count = count if rows is None else len(rows)
@@ -67,7 +67,7 @@ class Lanes:
         }
         return {f"{ENVELOPE_NAME}.{name}": column for name, column in columns.items()}
 
-    def column(self, column: Column) -> pa.Array:
+    def column(self, column: ScanColumn) -> pa.Array:
         """The column of an attribute."""
         kind, lane, is_nullable = column.attribute.kind, column.lane, column.is_nullable
         if kind in (Kind.STRUCT, Kind.POINT):
@@ -88,7 +88,7 @@ class Lanes:
         missing = self.count - int(np.count_nonzero(valid))
         return (valid, missing) if missing else (None, 0)
 
-    def _struct(self, column: Column) -> pa.Array:
+    def _struct(self, column: ScanColumn) -> pa.Array:
         valid, missing = self._validity(column.lane, column.is_nullable)
         inside = [self.column(part) for part in column.parts]
         kind = arrow_type(column.attribute)

@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from comity.event.kinds import Kind
-from comity.event.scan.kernels.words import Plan, Role
+from comity.event.scan.kernels.words import Role, ScanTables
 from comity.event.types import MODES, AttributeType, EventType
 from comity.event.validate import is_text
 
@@ -63,28 +63,28 @@ _COORDINATES = {"x": AttributeType(Kind.FLOAT), "y": AttributeType(Kind.FLOAT)}
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ScanColumn:
     """Where the values of an attribute are: its lane, and the columns inside of a struct or a point."""
 
     name: str
     attribute: AttributeType
     lane: int
     is_nullable: bool
-    parts: tuple[Column, ...] = ()
+    parts: tuple[ScanColumn, ...] = ()
 
 
 @dataclass(slots=True)
-class Layout:
+class ScanLayout:
     """The plan for some types, and the columns of each that can be scanned."""
 
-    plan: Plan
+    plan: ScanTables
     types: list[EventType]
-    columns: list[tuple[Column, ...]]
+    columns: list[tuple[ScanColumn, ...]]
     lanes: int
     depth: int
 
 
-def layout_of(types: Sequence[EventType], require_time: bool, simple_names: bool = True) -> Layout:
+def layout_of(types: Sequence[EventType], require_time: bool, simple_names: bool = True) -> ScanLayout:
     """The plan for types; abstract ones have no events, so lines that name them are doubtful."""
     builder = _Builder()
     is_mandatory = [one[3] or (one[1] is Role.TIME and require_time) for one in _ENVELOPE]
@@ -98,7 +98,7 @@ def layout_of(types: Sequence[EventType], require_time: bool, simple_names: bool
         for slot, (text, number) in zip(slots, texts.items(), strict=True):
             builder.set(slot, text, Role.REFUSED, -1, inner=number)
     columns = [builder.type(one.attributes) for one in scanned]
-    return Layout(builder.plan(), scanned, columns, builder.lanes, builder.depth)
+    return ScanLayout(builder.plan(), scanned, columns, builder.lanes, builder.depth)
 
 
 def _names(types: Sequence[EventType], scanned: Sequence[EventType], simple_names: bool) -> dict[str, int]:
@@ -153,7 +153,7 @@ class _Builder:
         one = self.slots[slot]
         one.key, one.role, one.lane, one.inner, one.is_nullable = key.encode(), role, lane, inner, is_nullable
 
-    def type(self, attributes: Mapping[str, AttributeType]) -> tuple[Column, ...]:
+    def type(self, attributes: Mapping[str, AttributeType]) -> tuple[ScanColumn, ...]:
         """Adds the nodes of a type."""
         self.data.append(len(self.first))
         lanes = iter(range(len(Lane), 1 << 62))
@@ -163,29 +163,29 @@ class _Builder:
 
     def columns(
         self, attributes: Mapping[str, AttributeType], lanes: Iterator[int], is_nullable: bool, depth: int
-    ) -> tuple[Column, ...]:
+    ) -> tuple[ScanColumn, ...]:
         self.depth = max(self.depth, depth)
         slots = self.object([not one.optional for one in attributes.values()])
         found = []
         for slot, (name, one) in zip(slots, attributes.items(), strict=True):
-            column = Column(name, one, next(lanes), is_nullable or one.optional)
+            column = ScanColumn(name, one, next(lanes), is_nullable or one.optional)
             inner, parts = -1, _COORDINATES if one.kind is Kind.POINT else one.attributes
             if one.kind in (Kind.STRUCT, Kind.POINT):
                 inner = len(self.first)
                 inside = self.columns(parts, lanes, column.is_nullable, depth + 1)
-                column = Column(name, one, column.lane, column.is_nullable, inside)
+                column = ScanColumn(name, one, column.lane, column.is_nullable, inside)
             self.set(slot, name, _ROLES[one.kind], column.lane, inner=inner, is_nullable=column.is_nullable)
             found.append(column)
         return tuple(found)
 
-    def plan(self) -> Plan:
+    def plan(self) -> ScanTables:
         keys = [one.key + b'"' for one in self.slots]
         starts = np.cumsum([0, *map(len, keys)])[:-1]
         rows = [
             [start, len(one.key), one.role, one.lane, one.inner, one.node, one.is_mandatory, one.is_nullable]
             for start, one in zip(starts.tolist(), self.slots, strict=True)
         ]
-        return Plan(
+        return ScanTables(
             np.array(rows, np.int64),
             np.frombuffer(b"".join(keys) + bytes(8), np.uint8),
             np.array(self.first, np.int64),

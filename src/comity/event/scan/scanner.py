@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.event.scan.kernels.words import Bytes, Longs, Of, Plan
-from comity.event.scan.plan import Layout, layout_of
+from comity.event.scan.kernels.words import Bytes, Longs, Of, ScanTables
+from comity.event.scan.plan import ScanLayout, layout_of
 from comity.event.types import EventType
 from comity.limits import limits
 
 if TYPE_CHECKING:
-    from comity.event.scan.kernels.lines import Work
+    from comity.event.scan.kernels.lines import ScanBuffers
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -73,7 +73,7 @@ class LineScanner:
         self.simple_names = simple_names
         self.require_time = require_time
         self.earliest_us, self.latest_us = earliest_us, latest_us
-        self._layout: Layout | None = None
+        self._layout: ScanLayout | None = None
 
     def scan(self, lines: pa.Array) -> Scanned:
         """The events in an array of binaries or strings, large or not; a null in it counts as a blank line."""
@@ -82,7 +82,7 @@ class LineScanner:
         layout = self._prepared()
         data, offsets = _lines(lines)
         work = _work(layout, len(lines), len(data))
-        found = kernels.Found(*(np.empty(len(lines), np.int64) for _ in kernels.Found._fields))
+        found = kernels.ScannedLines(*(np.empty(len(lines), np.int64) for _ in kernels.ScannedLines._fields))
         bounds = kernels.Bounds(limits().max_record_bytes, *self._range_us())
         count, doubts = kernels.scan_lines(layout.plan, work, bounds, data, offsets, found)
         groups = self._groups(layout, work, data, found.lines[:count], found.types[:count])
@@ -93,7 +93,7 @@ class LineScanner:
         latest = _MOST if self.latest_us is None else min(_MOST, self.latest_us)
         return int(earliest), int(latest)
 
-    def _prepared(self) -> Layout:
+    def _prepared(self) -> ScanLayout:
         if self._layout is None:
             from comity.event.scan.kernels.lines import fill_table
 
@@ -102,7 +102,7 @@ class LineScanner:
             self._layout = layout
         return self._layout
 
-    def _groups(self, layout: Layout, work: Work, data: Bytes, lines: Longs, types: Longs) -> list[Group]:
+    def _groups(self, layout: ScanLayout, work: ScanBuffers, data: Bytes, lines: Longs, types: Longs) -> list[Group]:
         counts = np.bincount(types, minlength=1)
         groups = []
         for number in np.flatnonzero(counts).tolist():
@@ -112,7 +112,7 @@ class LineScanner:
         return groups
 
     def _batch(
-        self, layout: Layout, number: int, work: Work, data: Bytes, count: int, rows: Longs | None
+        self, layout: ScanLayout, number: int, work: ScanBuffers, data: Bytes, count: int, rows: Longs | None
     ) -> pa.RecordBatch:
         from comity.event.scan.columns import Lanes
 
@@ -155,11 +155,11 @@ def _lines(lines: pa.Array) -> tuple[Bytes, Longs]:
     return data[offsets[0] : offsets[-1]], offsets - offsets[0]
 
 
-def _work(layout: Layout, lines: int, size: int) -> Work:
-    from comity.event.scan.kernels.lines import LEVEL, Work
+def _work(layout: ScanLayout, lines: int, size: int) -> ScanBuffers:
+    from comity.event.scan.kernels.lines import LEVEL, ScanBuffers
 
     ints = np.empty((layout.lanes, lines), np.int64)
-    return Work(
+    return ScanBuffers(
         np.concatenate([_next_slots(layout.plan), layout.plan.first]),
         np.zeros(len(layout.plan.slots), np.int64),
         np.zeros((layout.depth + 1) * LEVEL, np.int64),
@@ -170,7 +170,7 @@ def _work(layout: Layout, lines: int, size: int) -> Work:
     )
 
 
-def _next_slots(plan: Plan) -> Longs:
+def _next_slots(plan: ScanTables) -> Longs:
     """Of each slot the one that its node has next, as keys often come in the order of the type."""
     node = plan.slots[:, Of.NODE]
     following = np.roll(np.arange(len(node)), -1)

@@ -7,12 +7,12 @@ sees good values only. A new function is a record in one of the tuples here, and
 from __future__ import annotations
 
 from comity.expression.functions.numbers import NUMBER_FUNCTIONS
-from comity.expression.functions.record import Arguments, Function, NoCounterpartError, Printed
+from comity.expression.functions.record import Arguments, Function, NoCounterpartError, XPathCall
 from comity.expression.functions.spellings import SPELLING_FUNCTIONS
 from comity.expression.functions.texts import TEXT_FUNCTIONS
 from comity.expression.functions.times import TIME_FUNCTIONS
 
-__all__ = ["FUNCTIONS", "LANGUAGE_FORMS", "Arguments", "Function", "NoCounterpartError", "Printed"]
+__all__ = ["FUNCTIONS", "LANGUAGE_FORMS", "Arguments", "Function", "NoCounterpartError", "XPathCall"]
 
 FUNCTIONS: dict[str, Function] = {
     function.name: function for function in (*TEXT_FUNCTIONS, *NUMBER_FUNCTIONS, *SPELLING_FUNCTIONS, *TIME_FUNCTIONS)

@@ -36,7 +36,7 @@ class Arguments:
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class XPathCall:
     """A call that becomes XPath: the arguments as XPath, and how a text is written in it."""
 
     texts: tuple[str, ...]
@@ -110,7 +110,7 @@ class Function:
     loses: str = ""
     """What cannot be told from the result, as the end of a sentence."""
 
-    xpath: str | Callable[[Printed], str] | None = None
+    xpath: str | Callable[[XPathCall], str] | None = None
     """The call in XPath 3.1, by `str.format` of its arguments; the empty sequence is a missing value."""
     spark: Callable[..., Any] | None = None
     """The call as a Spark column, null where there is no result: called with the module `pyspark.sql.functions`, the

@@ -12,7 +12,7 @@ from comity.expression.functions.record import (
     Arguments,
     Function,
     NoCounterpartError,
-    Printed,
+    XPathCall,
     always,
     gives,
     of_kinds,
@@ -35,7 +35,7 @@ def _spelt(arguments: Arguments, value: Value) -> list[Value] | None:
     return [] if found is None else [found]
 
 
-def _text_in_xpath(printed: Printed) -> str:
+def _text_in_xpath(printed: XPathCall) -> str:
     kinds = printed.arguments.kinds[0]
     if Kind.FLOAT in kinds:
         raise NoCounterpartError("XPath spells floats in another way")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from comity.event.kinds import Kind
-from comity.expression.functions.record import INT, TEXT, Arguments, Function, Printed, always, gives
+from comity.expression.functions.record import INT, TEXT, Arguments, Function, XPathCall, always, gives
 
 _LONGEST = 2**31 - 1
 """Of a text in Spark."""
@@ -28,7 +28,7 @@ def _is_prefix(arguments: Arguments) -> bool:
     return arguments.constant(1) == 1 and isinstance(arguments.constant(2), int)
 
 
-def _substring_in_xpath(printed: Printed) -> str:
+def _substring_in_xpath(printed: XPathCall) -> str:
     return f"c:substring({', '.join(printed.texts)})"
 
 

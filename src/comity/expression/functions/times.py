@@ -23,7 +23,7 @@ from comity.expression.functions.record import (
     Arguments,
     Function,
     NoCounterpartError,
-    Printed,
+    XPathCall,
     always,
     gives,
     never,
@@ -75,8 +75,8 @@ def _times_written(arguments: Arguments, value: Value) -> list[Value] | None:
     return [] if format is None else times_written(value, format)
 
 
-def _formatted_in_xpath(form: Callable[[str, TimeFormat, Callable[[str], str]], str]) -> Callable[[Printed], str]:
-    def build(printed: Printed) -> str:
+def _formatted_in_xpath(form: Callable[[str, TimeFormat, Callable[[str], str]], str]) -> Callable[[XPathCall], str]:
+    def build(printed: XPathCall) -> str:
         if not isinstance(printed.arguments.constant(1), str):
             raise NoCounterpartError("the format is no constant")
         format = _format(printed.arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from comity.expression.regex.tree import Chars, Choice, Ranges, Regex, Repeat, Sequence
+from comity.expression.regex.tree import Alternation, Chars, Concatenation, Ranges, Regex, Repeat
 
 MAX_JAVA_RUNS = 2
 """Quantifiers that may compete for the same characters; each adds a factor of the value's length to the worst case."""
@@ -30,10 +30,10 @@ def _backtracking(regex: Regex) -> tuple[int, int]:
         return 0, 1
     if isinstance(regex, Repeat):
         return _backtracking_of_repeat(regex)
-    runs, ways = 0, 1 if isinstance(regex, Sequence) else 0
+    runs, ways = 0, 1 if isinstance(regex, Concatenation) else 0
     for item in regex.items:
         item_runs, item_ways = _backtracking(item)
-        if isinstance(regex, Sequence):
+        if isinstance(regex, Concatenation):
             runs, ways = runs + item_runs, ways * item_ways
         else:
             runs, ways = max(runs, item_runs), ways + item_ways
@@ -69,9 +69,9 @@ def _java(regex: Regex) -> str:
     if isinstance(regex, Repeat):
         item = _java(regex.item) if isinstance(regex.item, Chars) else f"(?:{_java(regex.item)})"
         return item + _java_count(regex.low, regex.high)
-    if isinstance(regex, Choice):
+    if isinstance(regex, Alternation):
         return "|".join([_java(item) for item in regex.items])
-    return "".join([f"(?:{_java(item)})" if isinstance(item, Choice) else _java(item) for item in regex.items])
+    return "".join([f"(?:{_java(item)})" if isinstance(item, Alternation) else _java(item) for item in regex.items])
 
 
 def _java_class(ranges: Ranges) -> str:

@@ -20,14 +20,14 @@ class Chars:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Concatenation:
     """One after the other; without items it is the empty text."""
 
     items: tuple[Regex, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternation:
     """Any one of the items."""
 
     items: tuple[Regex, ...]
@@ -42,9 +42,9 @@ class Repeat:
     high: int | None
 
 
-Regex = Chars | Sequence | Choice | Repeat
+Regex = Chars | Concatenation | Alternation | Repeat
 
-EMPTY = Sequence(())
+EMPTY = Concatenation(())
 ANY = Chars(ALPHABET)
 ANY_RUN = Repeat(ANY, 0, None)
 
@@ -57,13 +57,13 @@ def literal(text: str) -> Regex:
 def sequence(items: Iterable[Regex]) -> Regex:
     """The items one after the other, without needless nesting."""
     flat = tuple(items)
-    return flat[0] if len(flat) == 1 else Sequence(flat)
+    return flat[0] if len(flat) == 1 else Concatenation(flat)
 
 
 def choice(items: Iterable[Regex]) -> Regex:
     """Any one of the items, without needless nesting."""
     flat = tuple(items)
-    return flat[0] if len(flat) == 1 else Choice(flat)
+    return flat[0] if len(flat) == 1 else Alternation(flat)
 
 
 def normal_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:

@@ -18,13 +18,13 @@ from comity.event.types import EventType
 from comity.expression.evaluate import arithmetic, evaluate
 from comity.expression.functions import FUNCTIONS, Arguments, Function
 from comity.expression.kinds import arguments_given, result_kind
-from comity.expression.simplify.domains import DOMAINS, Domain, raw
+from comity.expression.simplify.domains import DOMAINS, ValueDomain, raw
 from comity.expression.simplify.known import NOTHING
 from comity.expression.tree import Arithmetic, Attribute, Call, Expression, Literal, Negative
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChainStep:
     """One operation on a value."""
 
     apply: Callable[[Value], Value | None]
@@ -42,9 +42,9 @@ class Chain:
     """Steps over an attribute. `kind` is that of the result."""
 
     attribute: Attribute
-    domain: Domain
+    domain: ValueDomain
     kind: Kind
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ChainStep, ...] = ()
     direction: int = 1
 
     def at(self, index: int) -> tuple[int, Value]:
@@ -93,7 +93,7 @@ def chain_of(node: Expression, type: EventType) -> Chain | None:
     return None
 
 
-def _longer(chain: Chain, step: Step, kind: Kind) -> Chain:
+def _longer(chain: Chain, step: ChainStep, kind: Kind) -> Chain:
     return Chain(chain.attribute, chain.domain, kind, (*chain.steps, step), chain.direction * step.direction)
 
 
@@ -108,7 +108,7 @@ def _extended(chain: Chain | None, symbol: str, constant: Value, *, constant_fir
     return _longer(chain, step, kind)
 
 
-def _constant_last(symbol: str, constant: Value) -> Step:
+def _constant_last(symbol: str, constant: Value) -> ChainStep:
     number = Fraction(raw(constant))
 
     def apply(value: Value) -> Value | None:
@@ -116,16 +116,16 @@ def _constant_last(symbol: str, constant: Value) -> Step:
 
     match symbol:
         case "+":
-            return Step(apply, lambda value: Fraction(value) + number, 1, lambda result: result - number)
+            return ChainStep(apply, lambda value: Fraction(value) + number, 1, lambda result: result - number)
         case "-":
-            return Step(apply, lambda value: Fraction(value) - number, 1, lambda result: result + number)
+            return ChainStep(apply, lambda value: Fraction(value) - number, 1, lambda result: result + number)
     direction = -1 if number < 0 else 1
     if symbol == "*":
-        return Step(apply, lambda value: value * direction, direction, lambda result: result / number)
-    return Step(apply, lambda value: value * direction, direction, lambda result: result * number)
+        return ChainStep(apply, lambda value: value * direction, direction, lambda result: result / number)
+    return ChainStep(apply, lambda value: value * direction, direction, lambda result: result * number)
 
 
-def _constant_first(symbol: str, constant: Value) -> Step:
+def _constant_first(symbol: str, constant: Value) -> ChainStep:
     number = Fraction(raw(constant))
 
     def apply(value: Value) -> Value | None:
@@ -133,11 +133,11 @@ def _constant_first(symbol: str, constant: Value) -> Step:
 
     match symbol:
         case "+":
-            return Step(apply, lambda value: number + Fraction(value), 1, lambda result: result - number)
+            return ChainStep(apply, lambda value: number + Fraction(value), 1, lambda result: result - number)
         case "-":
-            return Step(apply, lambda value: number - Fraction(value), -1, lambda result: number - result)
+            return ChainStep(apply, lambda value: number - Fraction(value), -1, lambda result: number - result)
     direction = -1 if number < 0 else 1
-    return Step(apply, lambda value: value * direction, direction, lambda result: result / number)
+    return ChainStep(apply, lambda value: value * direction, direction, lambda result: result / number)
 
 
 def _negated(chain: Chain | None) -> Chain | None:
@@ -147,7 +147,7 @@ def _negated(chain: Chain | None) -> Chain | None:
     def apply(value: Value) -> Value | None:
         return evaluate(Negative(Literal(value)), NOTHING)
 
-    return _longer(chain, Step(apply, lambda value: -value, -1, lambda result: -result), chain.kind)
+    return _longer(chain, ChainStep(apply, lambda value: -value, -1, lambda result: -result), chain.kind)
 
 
 def _called(chain: Chain | None, function: Function, arguments: Arguments) -> Chain | None:
@@ -157,7 +157,7 @@ def _called(chain: Chain | None, function: Function, arguments: Arguments) -> Ch
     if not function.total(arguments) and not function.gaps_at_ends:
         return None
     others = arguments.constants[1:]
-    step = Step(lambda value: function.call((value, *others)), lambda value: value, 1, function.undo or _no_guess)
+    step = ChainStep(lambda value: function.call((value, *others)), lambda value: value, 1, function.undo or _no_guess)
     return _longer(chain, step, function.gives(chain.kind))
 
 

@@ -20,7 +20,7 @@ _DOUBLE, _BITS = struct.Struct("<d"), struct.Struct("<q")
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class ValueDomain:
     """All values of a kind: from `first` to `last`."""
 
     kind: Kind
@@ -67,11 +67,11 @@ _LARGEST = float_index(sys.float_info.max)
 _EARLIEST = to_microseconds(datetime.min.replace(tzinfo=UTC))
 _LATEST = to_microseconds(datetime.max.replace(tzinfo=UTC))
 
-DOMAINS: Mapping[Kind, Domain] = {
-    Kind.INT: Domain(Kind.INT, INT_MIN, INT_MAX, int, int),
-    Kind.FLOAT: Domain(Kind.FLOAT, -_LARGEST, _LARGEST, float_value, _nearest_float),
-    Kind.TIMESTAMP: Domain(Kind.TIMESTAMP, _EARLIEST, _LATEST, _timestamp, int),
-    Kind.DURATION: Domain(Kind.DURATION, INT_MIN, INT_MAX, _duration, int),
+DOMAINS: Mapping[Kind, ValueDomain] = {
+    Kind.INT: ValueDomain(Kind.INT, INT_MIN, INT_MAX, int, int),
+    Kind.FLOAT: ValueDomain(Kind.FLOAT, -_LARGEST, _LARGEST, float_value, _nearest_float),
+    Kind.TIMESTAMP: ValueDomain(Kind.TIMESTAMP, _EARLIEST, _LATEST, _timestamp, int),
+    Kind.DURATION: ValueDomain(Kind.DURATION, INT_MIN, INT_MAX, _duration, int),
 }
 
 

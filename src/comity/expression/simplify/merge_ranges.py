@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from comity.event.types import EventType
 from comity.expression.simplify.order_parts import all_of, any_of
-from comity.expression.simplify.ranges import Range, Spans, common, range_of, say, union, without
+from comity.expression.simplify.ranges import AttributeRange, Spans, common, range_of, say, union, without
 from comity.expression.tree import And, Attribute, Expression, Literal, Not, Or
 
 
@@ -33,20 +33,20 @@ def merge_ranges(node: Expression, type: EventType) -> Expression:
     return join(items)
 
 
-def _range(node: Expression, type: EventType) -> Range | None:
+def _range(node: Expression, type: EventType) -> AttributeRange | None:
     """The range that a filter on one attribute is, also when it is made of several atoms."""
     if isinstance(node, Literal | Not):
         return None
     if not isinstance(node, And | Or):
         return range_of(node, type)
-    parts: list[Range] = []
+    parts: list[AttributeRange] = []
     for item in node.items:
         part = _range(item, type)
         if part is None or (parts and part.attribute != parts[0].attribute):
             return None
         parts.append(part)
     combined = _combined(isinstance(node, And), [part.spans for part in parts])
-    return Range(parts[0].attribute, parts[0].domain, combined)
+    return AttributeRange(parts[0].attribute, parts[0].domain, combined)
 
 
 def _combined(conjoined: bool, all_spans: list[Spans]) -> Spans:
@@ -59,7 +59,7 @@ def _combined(conjoined: bool, all_spans: list[Spans]) -> Spans:
 
 
 def _merge(
-    conjoined: bool, items: list[Expression], ranges: list[Range | None], places: list[int], type: EventType
+    conjoined: bool, items: list[Expression], ranges: list[AttributeRange | None], places: list[int], type: EventType
 ) -> None:
     """Put the merged range in the place of the first one; what it took in becomes neutral."""
     members = [found for place in places if (found := ranges[place]) is not None]
@@ -70,13 +70,13 @@ def _merge(
     for taken in denied.values():
         spans = without(spans, taken)
     same = [items[place] for place, found in zip(places, members, strict=True) if found.spans == spans]
-    merged = same[0] if same else say(Range(members[0].attribute, members[0].domain, spans), type)
+    merged = same[0] if same else say(AttributeRange(members[0].attribute, members[0].domain, spans), type)
     for place in (*places, *denied):
         items[place] = Literal(conjoined)
     items[places[0]] = merged
 
 
-def _denied(items: list[Expression], member: Range, type: EventType) -> dict[int, Spans]:
+def _denied(items: list[Expression], member: AttributeRange, type: EventType) -> dict[int, Spans]:
     """The ranges of the same attribute under a `not`; an atom beside them sees to it that the attribute is there."""
     found = {place: _range(item.item, type) for place, item in enumerate(items) if isinstance(item, Not)}
     return {place: one.spans for place, one in found.items() if one and one.attribute == member.attribute}

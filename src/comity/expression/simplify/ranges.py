@@ -13,7 +13,7 @@ from comity.event.kinds import Kind, Value, comparable, kind_of
 from comity.event.types import EventType
 from comity.expression.render import render_value
 from comity.expression.simplify.chains import Chain, chain_of, first_index
-from comity.expression.simplify.domains import Domain
+from comity.expression.simplify.domains import ValueDomain
 from comity.expression.simplify.known import presence
 from comity.expression.simplify.order_parts import all_of, any_of
 from comity.expression.tree import Attribute, Between, Compare, Exists, Expression, In, Literal
@@ -26,16 +26,16 @@ _EXACT_IN_A_FLOAT = 10**15
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class AttributeRange:
     """The values of one attribute that pass."""
 
     attribute: Attribute
-    domain: Domain
+    domain: ValueDomain
     spans: Spans
 
 
 @lru_cache(maxsize=65536)
-def range_of(atom: Expression, type: EventType) -> Range | None:
+def range_of(atom: Expression, type: EventType) -> AttributeRange | None:
     """What an atom demands of the one attribute under it; None when that is not a matter of order."""
     match atom:
         case Exists(attribute):
@@ -59,10 +59,10 @@ def _fits(chain: Chain | None, constants: list[Value]) -> bool:
     return chain is not None and all(comparable(chain.kind, kind_of(constant)) for constant in constants)
 
 
-def _found(chain: Chain | None, spans: Spans | None) -> Range | None:
+def _found(chain: Chain | None, spans: Spans | None) -> AttributeRange | None:
     if chain is None:
         return None
-    return Range(chain.attribute, chain.domain, _defined(chain) if spans is None else spans)
+    return AttributeRange(chain.attribute, chain.domain, _defined(chain) if spans is None else spans)
 
 
 @lru_cache(maxsize=4096)
@@ -164,13 +164,13 @@ def without(left: Spans, right: Spans) -> Spans:
     return common(left, tuple(gap for gap in gaps if gap[0] <= gap[1]))
 
 
-def say(found: Range, type: EventType) -> Expression:
+def say(found: AttributeRange, type: EventType) -> Expression:
     """The shortest filter for a range.
 
     >>> from comity.event.types import AttributeType
     >>> from comity.expression.simplify.domains import DOMAINS
     >>> house = EventType("House", "city", own={"floor": AttributeType(Kind.INT)})
-    >>> say(Range(Attribute(("floor",)), DOMAINS[Kind.INT], ((1, 1), (3, 3))), house).items
+    >>> say(AttributeRange(Attribute(("floor",)), DOMAINS[Kind.INT], ((1, 1), (3, 3))), house).items
     (Literal(value=1), Literal(value=3))
     """
     attribute, domain, spans = found.attribute, found.domain, found.spans
@@ -180,7 +180,7 @@ def say(found: Range, type: EventType) -> Expression:
     if gaps and all(low == high for low, high in spans):
         return _points(found, spans, negated=False)
     if gaps and all(low == high for low, high in gaps):
-        hull = Range(attribute, domain, ((spans[0][0], spans[-1][1]),))
+        hull = AttributeRange(attribute, domain, ((spans[0][0], spans[-1][1]),))
         whole = hull.spans == ((domain.first, domain.last),)
         holes = _points(found, gaps, negated=True)
         return holes if whole else all_of([_span(hull, hull.spans[0], type), holes])
@@ -189,14 +189,14 @@ def say(found: Range, type: EventType) -> Expression:
     return any_of([*wide, *([_points(found, points, negated=False)] if points else [])])
 
 
-def _points(found: Range, points: Spans, *, negated: bool) -> Expression:
+def _points(found: AttributeRange, points: Spans, *, negated: bool) -> Expression:
     items = tuple(_literal(found.domain, low) for low, _ in points)
     if len(items) == 1:
         return Compare("!=" if negated else "=", found.attribute, items[0])
     return In(found.attribute, items, negated)
 
 
-def _span(found: Range, span: Span, type: EventType) -> Expression:
+def _span(found: AttributeRange, span: Span, type: EventType) -> Expression:
     attribute, domain, (low, high) = found.attribute, found.domain, span
     if low == high:
         return _points(found, (span,), negated=False)
@@ -212,7 +212,7 @@ def _span(found: Range, span: Span, type: EventType) -> Expression:
     return all_of([Compare(lower[0], attribute, lower[1]), Compare(upper[0], attribute, upper[1])])
 
 
-def _end(domain: Domain, closed: str, last: int, opened: str, beyond: int) -> tuple[str, Literal]:
+def _end(domain: ValueDomain, closed: str, last: int, opened: str, beyond: int) -> tuple[str, Literal]:
     """The operator and the constant that say an end of a span, with the constant that is shorter to write."""
     inner = _literal(domain, last)
     if not domain.first <= beyond <= domain.last:
@@ -222,7 +222,7 @@ def _end(domain: Domain, closed: str, last: int, opened: str, beyond: int) -> tu
     return (opened, outer) if shorter else (closed, inner)
 
 
-def _literal(domain: Domain, index: int) -> Literal:
+def _literal(domain: ValueDomain, index: int) -> Literal:
     value = domain.value(index)
     if domain.kind is Kind.FLOAT and abs(value) < _EXACT_IN_A_FLOAT and value == int(value):
         return Literal(int(value))

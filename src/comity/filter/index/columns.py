@@ -115,7 +115,7 @@ class SetTable:
             numbers.view[places] = new[np.searchsorted(old, numbers.view[places])]
 
 
-class Postings:
+class SetPostings:
     """Filters, with the smallest interval around the set that each of them has, and all attributes that it constrains.
 
     The attributes are bits, see `signature`.
@@ -159,7 +159,7 @@ def signature(columns: Iterable[int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedSpans:
     """What a query wants to know of one column: its values as spans on the line of the column.
 
     `certain` leaves out strings that are no intervals, `possible` has all strings in their place.
@@ -174,12 +174,12 @@ class Asked:
         return not self.values.strings.is_interval_union
 
 
-class Column:
+class FilterColumn:
     """The filters that constrain one attribute."""
 
     def __init__(self, universe: ValueSet, number: int, table: SetTable) -> None:
         self.number = number
-        self.posted, self.homes = Postings(), Postings()
+        self.posted, self.homes = SetPostings(), SetPostings()
         """All of the filters, and those of which this is the rarest attribute."""
         self.irregular = Growing(np.int64)
         """The filters of which the set takes an automaton."""
@@ -223,14 +223,14 @@ class Column:
         if home:
             self.homes.append(slot, low, high, attributes)
 
-    def asked(self, values: ValueSet) -> Asked:
+    def asked(self, values: ValueSet) -> AskedSpans:
         """A set of values that filters are to be compared with."""
         certain = self._spans(line_ends(values, self._universe))
         if values.strings.is_interval_union:
-            return Asked(values, certain, certain)
-        return Asked(values, certain, self._spans(line_ends(values, self._universe, all_strings=True)))
+            return AskedSpans(values, certain, certain)
+        return AskedSpans(values, certain, self._spans(line_ends(values, self._universe, all_strings=True)))
 
-    def keep_meeting(self, asked: Asked, among: Mask) -> None:
+    def keep_meeting(self, asked: AskedSpans, among: Mask) -> None:
         """Leave out those of the filters whose sets have nothing in common with the values."""
         near = self.posted.meeting(asked.possible)
         if asked.irregular:
@@ -246,7 +246,7 @@ class Column:
         known, which = np.unique(self._posted_ids.view[at], return_inverse=True)
         near[at] = np.array([overlaps(self._table.sets[one], values) for one in known.tolist()], np.bool_)[which]
 
-    def _many_meeting(self, asked: Asked) -> Mask:
+    def _many_meeting(self, asked: AskedSpans) -> Mask:
         """Which of the sets of many intervals have something in common with the values."""
         found = np.zeros(len(self._many), np.bool_)
         for low, high in asked.certain:

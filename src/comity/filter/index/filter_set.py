@@ -21,10 +21,10 @@ _FEW_DEAD = 64
 """Removed filters that the index is not built again for."""
 
 
-class Found(Set[Any]):
+class FoundKeys(Set[Any]):
     """The keys that a question gave: a set that stays as it is when filters come and go.
 
-    >>> found = Found(np.array(["a", "b", "c"], np.object_), np.array([0, 2]))
+    >>> found = FoundKeys(np.array(["a", "b", "c"], np.object_), np.array([0, 2]))
     >>> len(found), "c" in found, found == {"a", "c"}
     (2, True, True)
     """
@@ -127,7 +127,7 @@ class FilterSet:
         return self._named(np.flatnonzero(self._alive.view) if found is None else found)
 
     def _named(self, slots: Slots) -> Set[Any]:
-        return Found(self._keys.view, slots)
+        return FoundKeys(self._keys.view, slots)
 
     def _put(self, key: Hashable, tree: Expression, shapes: Iterable[Shape]) -> None:
         slot = self._slots[key] = self._alive.size

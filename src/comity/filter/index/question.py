@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from comity.filter.index.columns import HAS_OTHER, Asked, Column, Mask, SetTable, Slots, covers, signature
+from comity.filter.index.columns import HAS_OTHER, AskedSpans, FilterColumn, Mask, SetTable, Slots, covers, signature
 from comity.filter.index.line import ROOM
 from comity.filter.sets.values import ValueSet
 
@@ -31,10 +31,10 @@ class Question(ABC):
         self._open = np.zeros(columns + 1, np.bool_)
         """The columns in which ends do not decide, whatever the set."""
         self._irregular = np.zeros(columns + 1, np.bool_)
-        self._asked: dict[int, Asked] = {}
+        self._asked: dict[int, AskedSpans] = {}
         self._attributes = 0
 
-    def _ask(self, column: Column, asked: Asked, low: int, high: int, is_open: bool) -> None:
+    def _ask(self, column: FilterColumn, asked: AskedSpans, low: int, high: int, is_open: bool) -> None:
         at = column.number
         self._low[at], self._high[at], self._open[at], self._irregular[at] = low, high, is_open, asked.irregular
         self._asked[at] = asked
@@ -93,7 +93,7 @@ class Around(Question):
         super().__init__(table, columns)
         self._low[0] = 0
 
-    def ask(self, column: Column, values: ValueSet) -> None:
+    def ask(self, column: FilterColumn, values: ValueSet) -> None:
         """Ask for sets around these values."""
         asked = column.asked(values)
         # Of strings that are no intervals the ends are not known: they do not keep any set out.
@@ -101,7 +101,7 @@ class Around(Question):
         self._ask(column, asked, low, high, asked.irregular)
         self._attributes |= signature([column.number])
 
-    def at_home(self, column: Column) -> Slots:
+    def at_home(self, column: FilterColumn) -> Slots:
         """The filters with this as their rarest attribute that have no others than asked, and here what is asked."""
         return column.homes.around(self._low[column.number], self._high[column.number], self._attributes)
 
@@ -145,7 +145,7 @@ class Within(Question):
         self._count += 1
         return np.uint64(1 << (self._count - 1))
 
-    def ask(self, column: Column, values: ValueSet, bit: np.uint64, alone: bool) -> None:
+    def ask(self, column: FilterColumn, values: ValueSet, bit: np.uint64, alone: bool) -> None:
         """Ask for sets within these values; `alone` if no other column can tell of the attribute."""
         asked = column.asked(values)
         self._bits[column.number] = bit
@@ -154,7 +154,7 @@ class Within(Question):
         if alone:
             self._attributes |= signature([column.number])
 
-    def posted(self, column: Column) -> list[Slots]:
+    def posted(self, column: FilterColumn) -> list[Slots]:
         """Filters among which are all whose set in the column is within what is asked, in parts."""
         at = column.number
         if at not in self._asked or self._if_no_struct[at] or self._if_struct[at]:
@@ -162,7 +162,7 @@ class Within(Question):
         inside = column.posted.within(self._low[at], self._high[at], self._attributes)
         return [inside, column.irregular.view] if column.irregular.size else [inside]
 
-    def imply(self, column: Column, bit: np.uint64, if_no_struct: bool, if_struct: bool) -> None:
+    def imply(self, column: FilterColumn, bit: np.uint64, if_no_struct: bool, if_struct: bool) -> None:
         """Take sets of a column for an answer about an attribute inside: those without structs, or of structs only."""
         self._implies = True
         if if_no_struct:

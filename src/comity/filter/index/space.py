@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from comity.expression.tree import Expression, Not, conjunction
 from comity.filter.conjunctive import Box
-from comity.filter.index.columns import Column, Growing, Mask, SetTable, Slots, signature
+from comity.filter.index.columns import FilterColumn, Growing, Mask, SetTable, Slots, signature
 from comity.filter.index.question import MOST_ASKED, Around, Question, Within
 from comity.filter.index.shape import Fit, Shape, effective, is_nested
 from comity.filter.open_kinds import Path
@@ -30,7 +30,7 @@ class SpaceIndex:
         self.space = space
         self._trees = trees
         self._table = SetTable()
-        self._columns: dict[Path, Column] = {}
+        self._columns: dict[Path, FilterColumn] = {}
         self._paths: list[Path] = []
         self._inside: dict[Path, list[Path]] = {}
         """Per attribute, those that stand in it at any depth and have a column."""
@@ -74,13 +74,13 @@ class SpaceIndex:
         if len(row) > _ROW:
             self._more[slot] = row[_ROW:]
 
-    def _by_rarity(self, box: Box) -> list[tuple[Column, ValueSet]]:
+    def _by_rarity(self, box: Box) -> list[tuple[FilterColumn, ValueSet]]:
         found = [(self._columns.get(path) or self._new_column(path), values) for path, values in box.items()]
         return sorted(found, key=lambda pair: pair[0].posted.slots.size)
 
-    def _new_column(self, path: Path) -> Column:
+    def _new_column(self, path: Path) -> FilterColumn:
         self._paths.append(path)
-        column = self._columns[path] = Column(self.space.universe(path), len(self._paths), self._table)
+        column = self._columns[path] = FilterColumn(self.space.universe(path), len(self._paths), self._table)
         for length in range(1, len(path) if is_nested(path) else 0):
             self._inside.setdefault(path[:length], []).append(path)
         return column
@@ -153,7 +153,7 @@ class SpaceIndex:
     def _around(self, box: Box, alive: Mask) -> Slots:
         """The filters whose boxes cover this one: all of their constraints are met."""
         question = Around(self._table, len(self._columns))
-        columns: list[Column] = []
+        columns: list[FilterColumn] = []
         for path in self._named_or_implied(box):
             columns.append(self._columns[path])
             question.ask(columns[-1], effective(box, path, self.space))
@@ -199,7 +199,7 @@ class SpaceIndex:
             has[np.searchsorted(slots, slot)] |= np.bitwise_or.reduce(question.bits(np.array(self._more[slot])))
         return self._decided(slots[has == question.all_bits], question)
 
-    def _ask_within(self, question: Within, path: Path, values: ValueSet) -> list[Column]:
+    def _ask_within(self, question: Within, path: Path, values: ValueSet) -> list[FilterColumn]:
         """Ask for an attribute within a set; the columns in which filters say so, its own first."""
         bit = question.new_bit()
         own = self._columns.get(path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from comity.expression.regex.tree import Chars, Choice, Ranges, Regex, Repeat, Sequence
+from comity.expression.regex.tree import Alternation, Chars, Concatenation, Ranges, Regex, Repeat
 from comity.filter.sets.minimal import Moves
 from comity.filter.sets.symbols import SYMBOLS, to_symbol
 
@@ -38,7 +38,7 @@ class _Positions:
             return self.add_chars(regex)
         if isinstance(regex, Repeat):
             return self.add_repeat(regex)
-        return self.add_choice(regex) if isinstance(regex, Choice) else self.add_sequence(regex)
+        return self.add_choice(regex) if isinstance(regex, Alternation) else self.add_sequence(regex)
 
     def add_chars(self, regex: Chars) -> Part:
         at = len(self.ranges)
@@ -47,7 +47,7 @@ class _Positions:
         self.follow.append(0)
         return False, 1 << at, [at]
 
-    def add_choice(self, regex: Choice) -> Part:
+    def add_choice(self, regex: Alternation) -> Part:
         nullable, first, last = False, 0, []
         for item in regex.items:
             part = self.add(item)
@@ -55,7 +55,7 @@ class _Positions:
             last += part[2]
         return nullable, first, last
 
-    def add_sequence(self, regex: Sequence) -> Part:
+    def add_sequence(self, regex: Concatenation) -> Part:
         nullable, first = True, 0
         last: list[int] = []
         for item in regex.items:

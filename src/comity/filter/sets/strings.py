@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from comity.expression.like import Wildcard, like_to_regex, like_tokens
 from comity.expression.regex.parse import parse_regex
-from comity.expression.regex.tree import ANY_RUN, Regex, Sequence, literal
+from comity.expression.regex.tree import ANY_RUN, Concatenation, Regex, literal
 from comity.filter.sets import cuts as lines
 from comity.filter.sets.automaton import Automaton
 from comity.filter.sets.cuts import DIFFERENCE, INTERSECTION, UNION, Cuts
@@ -85,12 +85,12 @@ class StringSet:
     @classmethod
     def suffix(cls, text: str) -> StringSet:
         """The strings that end with the text."""
-        return _of_regex(Sequence((ANY_RUN, literal(text)))) if text else _ALL
+        return _of_regex(Concatenation((ANY_RUN, literal(text)))) if text else _ALL
 
     @classmethod
     def containing(cls, text: str) -> StringSet:
         """The strings in which the text stands somewhere."""
-        return _of_regex(Sequence((ANY_RUN, literal(text), ANY_RUN))) if text else _ALL
+        return _of_regex(Concatenation((ANY_RUN, literal(text), ANY_RUN))) if text else _ALL
 
     @classmethod
     def like(cls, pattern: str) -> StringSet:

@@ -17,7 +17,7 @@ Powers = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearUnit:
     """A unit in base units: `value * factor + offset` of a product of powers of bases."""
 
     factor: Fraction
@@ -65,18 +65,18 @@ def convert(value: int | float | Fraction | Decimal | str, source: str, target: 
         raise Misuse(f"{value} {source} is nothing in {target}: {reason}", code="no-conversion") from error
 
 
-def linear(code: str) -> Linear | None:
+def linear(code: str) -> LinearUnit | None:
     """The unit in base units, or None if it is no linear scale.
 
     >>> linear("[degF]")
-    Linear(factor=Fraction(5, 9), offset=Fraction(45967, 180), powers=(('K', 1),))
+    LinearUnit(factor=Fraction(5, 9), offset=Fraction(45967, 180), powers=(('K', 1),))
     """
     unit = _measure(code)
     if unit.function is None:
-        return Linear(unit.factor, Fraction(0), unit.powers)
+        return LinearUnit(unit.factor, Fraction(0), unit.powers)
     if unit.function not in OFFSETS:
         return None
-    return Linear(unit.factor * unit.reference, OFFSETS[unit.function] * unit.reference, unit.powers)
+    return LinearUnit(unit.factor * unit.reference, OFFSETS[unit.function] * unit.reference, unit.powers)
 
 
 def dimension(code: str) -> str:

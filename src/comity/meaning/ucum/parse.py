@@ -21,7 +21,7 @@ _AFTER_SYMBOL = frozenset("+-0123456789{./)")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UnitPart:
     """A symbol or a number, and its exponent."""
 
     of: Symbol | int
@@ -53,7 +53,7 @@ def check(code: str) -> None:
 
 
 @cache
-def parse(code: str) -> tuple[Part, ...]:
+def parse(code: str) -> tuple[UnitPart, ...]:
     """The code as a product of parts, without its annotations and brackets.
 
     >>> [(part.of.name, part.exponent) for part in parse("kg/(m.s2)")]
@@ -66,7 +66,7 @@ class _Parser:
     def __init__(self, code: str) -> None:
         self.code, self.at = code, 0
 
-    def whole(self) -> tuple[Part, ...]:
+    def whole(self) -> tuple[UnitPart, ...]:
         if len(self.code) > MAX_CHARS:
             raise self._fault(f"it has more than {MAX_CHARS} characters")
         parts = self._term(-1 if self._takes("/") else 1)
@@ -74,7 +74,7 @@ class _Parser:
             raise self._fault(self._unexpected())
         return tuple(parts)
 
-    def _term(self, sign: int) -> list[Part]:
+    def _term(self, sign: int) -> list[UnitPart]:
         parts = self._component(sign)
         outer = abs(sign)
         while self._next() in ("/", "."):
@@ -82,9 +82,9 @@ class _Parser:
             parts += self._component(-outer if divides else outer)
         return parts
 
-    def _component(self, sign: int) -> list[Part]:
+    def _component(self, sign: int) -> list[UnitPart]:
         if self._takes("("):
-            parts = [Part(part.of, part.exponent * sign) for part in self._term(1)]
+            parts = [UnitPart(part.of, part.exponent * sign) for part in self._term(1)]
             if not self._takes(")"):
                 raise self._fault("a bracket is not closed" if self._next() == "" else self._unexpected())
         elif self._next() == "{":
@@ -96,15 +96,15 @@ class _Parser:
             self._annotation()
         return parts
 
-    def _unit(self, sign: int) -> Part:
+    def _unit(self, sign: int) -> UnitPart:
         symbol = self._symbol()
         if symbol is not None:
-            return Part(symbol, sign * self._exponent())
+            return UnitPart(symbol, sign * self._exponent())
         number = _FACTOR.match(self.code, self.at)
         if number is None:
             raise self._fault("a unit must stand here" if self._next() in ("", ".", "/", ")") else self._unexpected())
         self.at = number.end()
-        return Part(int(number[0]), sign)
+        return UnitPart(int(number[0]), sign)
 
     def _symbol(self) -> Symbol | None:
         """The longest symbol here that ends where a symbol can end."""

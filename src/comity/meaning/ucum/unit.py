@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from comity.meaning.ucum.convert import linear
-from comity.meaning.ucum.parse import Part, check, is_ucum, parse
+from comity.meaning.ucum.parse import UnitPart, check, is_ucum, parse
 
 PREFIX = "ucum:"
 """In front of a code that is to be read as UCUM, whatever else it may be."""
@@ -81,7 +81,7 @@ def _multiple(code: str) -> Fraction:
     return factor
 
 
-def _factor(part: Part) -> Fraction:
+def _factor(part: UnitPart) -> Fraction:
     return Fraction(part.of) ** part.exponent if isinstance(part.of, int) else part.of.prefix
 
 

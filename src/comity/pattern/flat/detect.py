@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from comity.pattern.flat.kernels import layout
 from comity.pattern.flat.kernels.groups import detect_groups
-from comity.pattern.flat.kernels.layout import Ints, Longs, Out, Work
+from comity.pattern.flat.kernels.layout import GroupWork, Ints, Longs, Out
 
 ALWAYS = int(np.iinfo(np.int64).max)
 NEVER = int(np.iinfo(np.int64).min)
@@ -195,9 +195,9 @@ def _mode(duplicates: str | int | tuple[int, int]) -> tuple[int, int, int]:
     raise ValueError(f"no positions: {first}..{last}")
 
 
-def _work(rows: FlatRows, positions: int) -> Work:
+def _work(rows: FlatRows, positions: int) -> GroupWork:
     count = len(rows.time_us)
-    return Work(
+    return GroupWork(
         time=rows.time_us,
         tie=rows.tie,
         mask=rows.mask,
@@ -209,7 +209,7 @@ def _work(rows: FlatRows, positions: int) -> Work:
     )
 
 
-def _with_longer_lists(work: Work) -> Work:
+def _with_longer_lists(work: GroupWork) -> GroupWork:
     positions = int(work.state[layout.NEED]) * 3 // 2
     return work._replace(lists=np.zeros((layout.LISTS, positions), np.int32))
 
@@ -243,7 +243,7 @@ def _copy(old: Any, new: Any) -> None:
     new[: len(old)] = old
 
 
-def _reports(work: Work, out: Out) -> FlatReports:
+def _reports(work: GroupWork, out: Out) -> FlatReports:
     reports, members = int(work.state[layout.REPORTS]), int(work.state[layout.MEMBERS])
     return FlatReports(
         group=out.group[:reports],

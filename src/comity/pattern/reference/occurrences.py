@@ -24,7 +24,7 @@ _FIRST_OF_A_TIME, _LAST_OF_A_TIME = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReferenceEvent:
     """An event at its point of time."""
 
     event: Event
@@ -44,25 +44,25 @@ class Seen:
         return hash(self.order)
 
 
-def see(event: Event, ties: tuple[str, ...] | None = None) -> Seen:
+def see(event: Event, ties: tuple[str, ...] | None = None) -> ReferenceEvent:
     """An event, which must have a time; `ties` is the attribute of the tie-break."""
     assert event.time is not None, "events without a time are rejected at the border"
     value = event.get(ties) if ties else 0
     tie = value if isinstance(value, int) and not isinstance(value, bool) else _FIRST_OF_A_TIME
-    return Seen(event, to_microseconds(event.time), tie)
+    return ReferenceEvent(event, to_microseconds(event.time), tie)
 
 
-Candidates = Mapping[str, tuple[Seen, ...]]
+Candidates = Mapping[str, tuple[ReferenceEvent, ...]]
 """By operand, the events that it can be bound to, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence:
+class ReferenceOccurrence:
     """What an occurrence binds, and its interval."""
 
     start: Point
     end: Point
-    bound: Mapping[str, Seen]
+    bound: Mapping[str, ReferenceEvent]
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -88,19 +88,19 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class Bindings:
+class ReferenceBindings:
     """A record for conditions across operands: the first name of a path is that of the operand."""
 
-    bound: Mapping[str, Seen]
+    bound: Mapping[str, ReferenceEvent]
 
     def get(self, path: tuple[str, ...]) -> Value | None:
         name, *rest = path
         return self.bound[name].event.get(tuple(rest)) if name in self.bound else None
 
 
-def fulfilled(joins: Iterable[Join], bound: Mapping[str, Seen]) -> bool:
+def fulfilled(joins: Iterable[Join], bound: Mapping[str, ReferenceEvent]) -> bool:
     """Whether the conditions hold, as far as all their operands are bound (item 50)."""
-    return all(holds(join.condition, Bindings(bound)) for join in joins if join.operands <= set(bound))
+    return all(holds(join.condition, ReferenceBindings(bound)) for join in joins if join.operands <= set(bound))
 
 
 def end_of_absence(bound: BoundPattern, time: int) -> Point:
@@ -108,16 +108,16 @@ def end_of_absence(bound: BoundPattern, time: int) -> Point:
     return time, 0 if bound.parameters.ties is None else _LAST_OF_A_TIME
 
 
-def occurrences(pattern: Pattern, world: World) -> list[Occurrence]:
+def occurrences(pattern: Pattern, world: World) -> list[ReferenceOccurrence]:
     """The occurrences of a part that end by now, and fulfil the conditions between its operands."""
     joins = world.bound.joins.get(pattern, ())
     return [one for one in _occurrences(pattern, world) if fulfilled(joins, one.bound)]
 
 
-def _occurrences(pattern: Pattern, world: World) -> Iterator[Occurrence]:
+def _occurrences(pattern: Pattern, world: World) -> Iterator[ReferenceOccurrence]:
     match pattern:
         case Operand(name):
-            yield from (Occurrence(seen.point, seen.point, {name: seen}) for seen in world.live[name])
+            yield from (ReferenceOccurrence(seen.point, seen.point, {name: seen}) for seen in world.live[name])
         case Either(parts):
             for part in parts:
                 yield from occurrences(part, world)
@@ -141,7 +141,7 @@ def _occurrences(pattern: Pattern, world: World) -> Iterator[Occurrence]:
             assert_never(pattern)
 
 
-def _disjoint(parts: Iterable[Pattern], world: World) -> Iterator[tuple[Occurrence, ...]]:
+def _disjoint(parts: Iterable[Pattern], world: World) -> Iterator[tuple[ReferenceOccurrence, ...]]:
     """An occurrence of each part, such that no event takes part in two of them."""
     for chosen in product(*(occurrences(part, world) for part in parts)):
         taking_part = [{seen.order for seen in one.bound.values()} for one in chosen]
@@ -149,14 +149,14 @@ def _disjoint(parts: Iterable[Pattern], world: World) -> Iterator[tuple[Occurren
             yield chosen
 
 
-def _whole(chosen: tuple[Occurrence, ...]) -> Occurrence:
-    bound: dict[str, Seen] = {}
+def _whole(chosen: tuple[ReferenceOccurrence, ...]) -> ReferenceOccurrence:
+    bound: dict[str, ReferenceEvent] = {}
     for one in chosen:
         bound.update(one.bound)
-    return Occurrence(min(one.start for one in chosen), max(one.end for one in chosen), bound)
+    return ReferenceOccurrence(min(one.start for one in chosen), max(one.end for one in chosen), bound)
 
 
-def _sequences(pattern: Sequence, world: World) -> Iterator[Occurrence]:
+def _sequences(pattern: Sequence, world: World) -> Iterator[ReferenceOccurrence]:
     for chosen, whole in arranged(pattern, world):
         if any(True for _ in in_the_way(pattern, world, chosen, whole)):
             continue
@@ -167,7 +167,7 @@ def _sequences(pattern: Sequence, world: World) -> Iterator[Occurrence]:
             yield whole
 
 
-def arranged(pattern: Sequence, world: World) -> Iterator[tuple[tuple[Occurrence, ...], Occurrence]]:
+def arranged(pattern: Sequence, world: World) -> Iterator[tuple[tuple[ReferenceOccurrence, ...], ReferenceOccurrence]]:
     """What occurs of the steps that have to, one after the other and in the time frame; and the whole of it."""
     within = None if pattern.gaps[-1] else pattern.within
     for chosen in product(*(occurrences(part, world) for part in pattern.present)):
@@ -179,8 +179,8 @@ def arranged(pattern: Sequence, world: World) -> Iterator[tuple[tuple[Occurrence
 
 
 def in_the_way(
-    pattern: Sequence, world: World, chosen: tuple[Occurrence, ...], whole: Occurrence
-) -> Iterator[Occurrence]:
+    pattern: Sequence, world: World, chosen: tuple[ReferenceOccurrence, ...], whole: ReferenceOccurrence
+) -> Iterator[ReferenceOccurrence]:
     """The occurrences by which a `not` of the sequence does not hold."""
     before, *between, after = pattern.gaps
     within = pattern.within
@@ -194,7 +194,7 @@ def in_the_way(
             yield n
 
 
-def _against(gap: Iterable[Pattern], world: World, whole: Occurrence) -> Iterator[Occurrence]:
+def _against(gap: Iterable[Pattern], world: World, whole: ReferenceOccurrence) -> Iterator[ReferenceOccurrence]:
     """The occurrences that count against a `not`, consumed or not."""
     for absent in gap:
         joins = world.bound.against.get(absent, ())
@@ -203,7 +203,7 @@ def _against(gap: Iterable[Pattern], world: World, whole: Occurrence) -> Iterato
                 yield one
 
 
-def _silences(pattern: Silence, world: World) -> Iterator[Occurrence]:
+def _silences(pattern: Silence, world: World) -> Iterator[ReferenceOccurrence]:
     """Item 52: every beginning is tried, and the end of a silence is one more beginning."""
     breaking = {one.end[0] for one in occurrences(pattern.pattern, world.as_it_occurred)}
     to_try = {world.start, *(time for time in breaking if time > world.start)}
@@ -214,5 +214,5 @@ def _silences(pattern: Silence, world: World) -> Iterator[Occurrence]:
         end = begin + pattern.within
         is_over = end_of_absence(world.bound, end) <= world.now
         if begin <= world.last and is_over and not any(begin < time <= end for time in breaking):
-            yield Occurrence(end_of_absence(world.bound, begin), end_of_absence(world.bound, end), {})
+            yield ReferenceOccurrence(end_of_absence(world.bound, begin), end_of_absence(world.bound, end), {})
             to_try.add(end)

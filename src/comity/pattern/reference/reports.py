@@ -24,9 +24,9 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.parameters import Consume, Duplicates, Parameters
 from comity.pattern.reference.occurrences import (
     Candidates,
-    Occurrence,
     Point,
-    Seen,
+    ReferenceEvent,
+    ReferenceOccurrence,
     World,
     end_of_absence,
     occurrences,
@@ -79,10 +79,10 @@ def _once_each(found: Iterable[Report]) -> list[Report]:
 # Traces (items 51 and 54)
 
 
-def traces(bound: BoundPattern, trace: Iterable[Seen]) -> dict[object, Candidates]:
+def traces(bound: BoundPattern, trace: Iterable[ReferenceEvent]) -> dict[object, Candidates]:
     """By the correlation key, the candidates of each operand, in their order and without repeats."""
     names = [operand.name for operand in operands(bound.pattern)]
-    found: dict[object, dict[str, list[Seen]]] = {} if bound.key else {(): {name: [] for name in names}}
+    found: dict[object, dict[str, list[ReferenceEvent]]] = {} if bound.key else {(): {name: [] for name in names}}
     for seen in trace:
         for name in names:
             key = key_of(bound, name, seen.event)
@@ -121,9 +121,11 @@ def _equal_when_equal(value: Value | None) -> Any:
     return value
 
 
-def without_repeats(candidates: Iterable[Seen], bound: BoundPattern, operand: str) -> tuple[Seen, ...]:
+def without_repeats(
+    candidates: Iterable[ReferenceEvent], bound: BoundPattern, operand: str
+) -> tuple[ReferenceEvent, ...]:
     """The candidates of an operand in their order; of those with one identity and time only the first."""
-    found: list[Seen] = []
+    found: list[ReferenceEvent] = []
     for seen in sorted(candidates, key=lambda one: (one.order, _compared_text(bound, operand, one.event))):
         if not any((seen.time, seen.event.identity) == (one.time, one.event.identity) for one in found):
             found.append(seen)
@@ -145,8 +147,8 @@ class Round:
     """One evaluation at a point of time: what closed, what choice left of it, and the candidates that are left then."""
 
     world: World
-    closing: list[Occurrence]
-    made: list[tuple[Report, list[Occurrence]]]
+    closing: list[ReferenceOccurrence]
+    made: list[tuple[Report, list[ReferenceOccurrence]]]
     """The reports, each with the occurrences that it was made of."""
     live: Candidates
 
@@ -163,7 +165,7 @@ class _Trace:
     watch: Callable[[Round], None]
 
     def reports(self) -> Iterator[Report]:
-        live: dict[str, tuple[Seen, ...]] = dict.fromkeys(self.candidates, ())
+        live: dict[str, tuple[ReferenceEvent, ...]] = dict.fromkeys(self.candidates, ())
         occurred = live
         before: Point | None = None
         for now in self._points():
@@ -183,7 +185,7 @@ class _Trace:
         points |= _ends(self.bound.pattern, self)
         return sorted(point for point in points if self.until is None or point[0] <= self.until)
 
-    def _limited(self, own: dict[str, tuple[Seen, ...]]) -> dict[str, tuple[Seen, ...]]:
+    def _limited(self, own: dict[str, tuple[ReferenceEvent, ...]]) -> dict[str, tuple[ReferenceEvent, ...]]:
         limit = self.bound.parameters.limit
         if limit is None:
             return own
@@ -191,7 +193,7 @@ class _Trace:
         free = {operand.name for silence in silences for operand in operands(silence)}
         return {name: seen if name in free else seen[-limit:] for name, seen in own.items()}
 
-    def _close(self, world: World) -> tuple[list[Report], dict[str, tuple[Seen, ...]]]:
+    def _close(self, world: World) -> tuple[list[Report], dict[str, tuple[ReferenceEvent, ...]]]:
         """What is reported now, and what is left (items 55 and 56)."""
         consume = self.bound.parameters.consume
         reported: list[Report] = []
@@ -227,13 +229,13 @@ def choosing(pattern: Pattern) -> list[str]:
             return [name for names in sorted(own, key=min) for name in names]
 
 
-def _chosen(bound: BoundPattern, closing: list[Occurrence]) -> list[Occurrence]:
+def _chosen(bound: BoundPattern, closing: list[ReferenceOccurrence]) -> list[ReferenceOccurrence]:
     for operand in choosing(bound.pattern):
         closing = left_by(operand, closing, bound.parameters)
     return closing
 
 
-def left_by(operand: str, found: list[Occurrence], parameters: Parameters) -> list[Occurrence]:
+def left_by(operand: str, found: list[ReferenceOccurrence], parameters: Parameters) -> list[ReferenceOccurrence]:
     """What an operand leaves when it chooses among its candidates."""
     candidates = sorted({one.bound[operand].order for one in found if operand in one.bound})
     rule = _rule(operand, parameters)
@@ -246,9 +248,9 @@ def _rule(operand: str, parameters: Parameters) -> Duplicates:
     return parameters.own_duplicates.get(operand, parameters.duplicates)
 
 
-def _reported(bound: BoundPattern, chosen: list[Occurrence]) -> list[tuple[Report, list[Occurrence]]]:
+def _reported(bound: BoundPattern, chosen: list[ReferenceOccurrence]) -> list[tuple[Report, list[ReferenceOccurrence]]]:
     """The reports of what choice left, each with its occurrences; of one identity the first gives the events."""
-    found: dict[Identity, tuple[Report, list[Occurrence]]] = {}
+    found: dict[Identity, tuple[Report, list[ReferenceOccurrence]]] = {}
     for group in _collected(bound.parameters, sorted(chosen, key=lambda one: one.order)):
         report = _report(bound, group)
         _, known = found.setdefault(identity(report), (report, []))
@@ -256,9 +258,9 @@ def _reported(bound: BoundPattern, chosen: list[Occurrence]) -> list[tuple[Repor
     return list(found.values())
 
 
-def _collected(parameters: Parameters, chosen: list[Occurrence]) -> list[list[Occurrence]]:
+def _collected(parameters: Parameters, chosen: list[ReferenceOccurrence]) -> list[list[ReferenceOccurrence]]:
     """Those that differ only in operands that collect are together; one that has no such operand is by itself."""
-    groups: list[list[Occurrence]] = []
+    groups: list[list[ReferenceOccurrence]] = []
     for one in chosen:
         collects = any(_rule(name, parameters).collect for name in one.bound)
         together = (group for group in groups if collects and _agree(parameters, group[0].bound, one.bound))
@@ -270,13 +272,13 @@ def _collected(parameters: Parameters, chosen: list[Occurrence]) -> list[list[Oc
     return groups
 
 
-def _agree(parameters: Parameters, one: Mapping[str, Seen], other: Mapping[str, Seen]) -> bool:
+def _agree(parameters: Parameters, one: Mapping[str, ReferenceEvent], other: Mapping[str, ReferenceEvent]) -> bool:
     return set(one) == set(other) and all(
         one[name].order == other[name].order for name in one if not _rule(name, parameters).collect
     )
 
 
-def _report(bound: BoundPattern, group: list[Occurrence]) -> Report:
+def _report(bound: BoundPattern, group: list[ReferenceOccurrence]) -> Report:
     events: dict[str, Event | tuple[Event, ...]] = {}
     for name in sorted(group[0].bound):
         own = {one.bound[name].order: one.bound[name].event for one in group}

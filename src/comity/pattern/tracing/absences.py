@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from comity.pattern.bound import BoundPattern
 from comity.pattern.reference.occurrences import (
-    Occurrence,
-    Seen,
+    ReferenceEvent,
+    ReferenceOccurrence,
     World,
     arranged,
     end_of_absence,
@@ -22,7 +22,7 @@ from comity.pattern.reference.reports import Round
 from comity.pattern.tree import Pattern, Sequence, Silence, bound_parts, operands, walk
 
 
-class Outcome(StrEnum):
+class AbsenceOutcome(StrEnum):
     """How an absence ended."""
 
     HELD = "held"
@@ -41,19 +41,19 @@ class Absence:
     """The operands in the `not`."""
     begin: int
     end: int
-    beside: Mapping[str, Seen]
+    beside: Mapping[str, ReferenceEvent]
     """The events of the sequence in which the `not` stands."""
-    outcome: Outcome = Outcome.OPEN
-    by: Occurrence | None = None
+    outcome: AbsenceOutcome = AbsenceOutcome.OPEN
+    by: ReferenceOccurrence | None = None
     """What occurred nevertheless."""
     at: int | None = None
     """When it was decided."""
     is_trailing: bool = False
     """Whether time had to pass until the end of it; otherwise it lies before an event that came."""
 
-    def breaks(self, one: Occurrence) -> Absence:
+    def breaks(self, one: ReferenceOccurrence) -> Absence:
         """The same, ended by an occurrence."""
-        return replace(self, outcome=Outcome.BROKEN, by=one, at=one.end[0])
+        return replace(self, outcome=AbsenceOutcome.BROKEN, by=one, at=one.end[0])
 
 
 @dataclass(slots=True)
@@ -96,7 +96,10 @@ class AbsenceWatch:
             self.found += _past_absences(part, world, new)
 
     def _look_at_waits(
-        self, part: Sequence, world: World, fitting: Iterable[tuple[tuple[Occurrence, ...], Occurrence]]
+        self,
+        part: Sequence,
+        world: World,
+        fitting: Iterable[tuple[tuple[ReferenceOccurrence, ...], ReferenceOccurrence]],
     ) -> None:
         known = self._waits.setdefault(part, {})
         assert part.within is not None, "an absence at the end has a time frame"
@@ -107,15 +110,17 @@ class AbsenceWatch:
             new = Absence(_names(part.gaps[-1]), whole.end[0], end, whole.bound, is_trailing=True)
             known[key] = _decided(known.get(key, new), part, world, chosen, whole)
         for key, wait in known.items():
-            if key not in there and wait.outcome is Outcome.OPEN:
-                known[key] = replace(wait, outcome=Outcome.REMOVED, at=world.now[0])
+            if key not in there and wait.outcome is AbsenceOutcome.OPEN:
+                known[key] = replace(wait, outcome=AbsenceOutcome.REMOVED, at=world.now[0])
 
     def _look_at_silence(self, part: Silence, world: World) -> None:
         since = self._silent_since.setdefault(part, world.start)
         for one in occurrences(part, world):
             if one.end == world.now:
                 begin, end = one.start[0], one.end[0]
-                self.found.append(Absence(_names((part.pattern,)), begin, end, {}, Outcome.HELD, None, end, True))
+                self.found.append(
+                    Absence(_names((part.pattern,)), begin, end, {}, AbsenceOutcome.HELD, None, end, True)
+                )
                 since = max(since, end)
         for one in occurrences(part.pattern, world.as_it_occurred):
             if one.end == world.now and one.end[0] > since:
@@ -125,19 +130,21 @@ class AbsenceWatch:
         self._silent_since[part] = since
 
 
-def _decided(wait: Absence, part: Sequence, world: World, chosen: tuple[Occurrence, ...], whole: Occurrence) -> Absence:
+def _decided(
+    wait: Absence, part: Sequence, world: World, chosen: tuple[ReferenceOccurrence, ...], whole: ReferenceOccurrence
+) -> Absence:
     if wait.at is not None and wait.at >= wait.end:
         return wait
     after = [n for n in in_the_way(part, world, chosen, whole) if n.end > whole.end]
     if after:
         return wait.breaks(min(after, key=lambda n: n.order))
     if world.now >= end_of_absence(world.bound, wait.end):
-        return replace(wait, outcome=Outcome.HELD, by=None, at=wait.end)
-    return replace(wait, outcome=Outcome.OPEN, by=None, at=None)
+        return replace(wait, outcome=AbsenceOutcome.HELD, by=None, at=wait.end)
+    return replace(wait, outcome=AbsenceOutcome.OPEN, by=None, at=None)
 
 
 def _past_absences(
-    part: Sequence, world: World, new: Iterable[tuple[tuple[Occurrence, ...], Occurrence]]
+    part: Sequence, world: World, new: Iterable[tuple[tuple[ReferenceOccurrence, ...], ReferenceOccurrence]]
 ) -> Iterator[Absence]:
     for chosen, whole in new:
         broken = [n for n in in_the_way(part, world, chosen, whole) if n.end < whole.end]
@@ -151,11 +158,16 @@ def _past_absences(
 
 
 def _past(
-    gap: tuple[Pattern, ...], begin: int, end: int, whole: Occurrence, now: int, broken: list[Occurrence]
+    gap: tuple[Pattern, ...],
+    begin: int,
+    end: int,
+    whole: ReferenceOccurrence,
+    now: int,
+    broken: list[ReferenceOccurrence],
 ) -> Absence:
     names = _names(gap)
     own = [n for n in broken if set(n.bound) <= set(names) and begin <= n.end[0] <= end]
-    absence = Absence(names, begin, end, whole.bound, Outcome.HELD, None, now)
+    absence = Absence(names, begin, end, whole.bound, AbsenceOutcome.HELD, None, now)
     return absence.breaks(min(own, key=lambda n: n.order)) if own else absence
 
 
@@ -163,7 +175,7 @@ def _names(gap: Iterable[Pattern]) -> tuple[str, ...]:
     return tuple(operand.name for part in gap for operand in operands(part))
 
 
-def identity(one: Occurrence) -> object:
+def identity(one: ReferenceOccurrence) -> object:
     """The same for occurrences that are the same."""
     return one.start, one.end, _order(one.bound)
 
@@ -175,5 +187,5 @@ def bound_walk(pattern: Pattern) -> Iterator[Pattern]:
         yield from bound_walk(part)
 
 
-def _order(bound: Mapping[str, Seen]) -> tuple[tuple[str, object], ...]:
+def _order(bound: Mapping[str, ReferenceEvent]) -> tuple[tuple[str, object], ...]:
     return tuple(sorted((name, seen.order) for name, seen in bound.items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from comity.pattern.reference.occurrences import Occurrence, Seen
+from comity.pattern.reference.occurrences import ReferenceEvent, ReferenceOccurrence
 from comity.pattern.report import moment_text
 from comity.pattern.tracing.absences import Absence
 from comity.pattern.tracing.near_misses import NearMiss
@@ -101,17 +101,17 @@ def _near_miss(words: Words, miss: NearMiss, own: KeyTrace) -> dict[str, Any]:
     }
 
 
-def _occurrence(one: Occurrence) -> dict[str, Any]:
+def _occurrence(one: ReferenceOccurrence) -> dict[str, Any]:
     return {"events": _bound(one.bound), "start": moment_text(one.start[0]), "end": moment_text(one.end[0])}
 
 
-def _bound(bound: Mapping[str, Seen]) -> dict[str, dict[str, str]]:
+def _bound(bound: Mapping[str, ReferenceEvent]) -> dict[str, dict[str, str]]:
     return {name: _identity(seen) for name, seen in sorted(bound.items())}
 
 
-def _identities(found: Iterable[Seen]) -> list[dict[str, str]]:
+def _identities(found: Iterable[ReferenceEvent]) -> list[dict[str, str]]:
     return [_identity(seen) for seen in found]
 
 
-def _identity(seen: Seen) -> dict[str, str]:
+def _identity(seen: ReferenceEvent) -> dict[str, str]:
     return {"id": seen.event.id, "source": seen.event.source}

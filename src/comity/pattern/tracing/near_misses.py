@@ -10,7 +10,14 @@ from comity.expression.clauses import explain_clause
 from comity.expression.tree import TRUE
 from comity.pattern.bound import BoundPattern, Join
 from comity.pattern.parameters import Consume
-from comity.pattern.reference.occurrences import Bindings, Occurrence, World, arranged, in_the_way, occurrences
+from comity.pattern.reference.occurrences import (
+    ReferenceBindings,
+    ReferenceOccurrence,
+    World,
+    arranged,
+    in_the_way,
+    occurrences,
+)
 from comity.pattern.reference.reports import Round
 from comity.pattern.text.durations import render_duration
 from comity.pattern.tracing.absences import bound_walk, identity
@@ -34,11 +41,11 @@ class NearMiss:
     """The nearest occurrence that would have closed at a point of time but for one thing."""
 
     kind: Miss
-    occurrence: Occurrence
+    occurrence: ReferenceOccurrence
     text: str
     frame: tuple[int, int] | None = None
     """From when to when the time frame that was missed would have been."""
-    in_the_way: Occurrence | None = None
+    in_the_way: ReferenceOccurrence | None = None
     """What a `not` forbids."""
     others: int = 0
     """How many more failed by the same thing at the same point."""
@@ -82,14 +89,14 @@ def _nearest(way: _Variant, world: World, closing: set[object]) -> NearMiss | No
     return None
 
 
-def _explained(way: _Variant, world: World, one: Occurrence) -> NearMiss | None:
+def _explained(way: _Variant, world: World, one: ReferenceOccurrence) -> NearMiss | None:
     """The miss with its reason; None if positions alone changed, and the occurrence fulfils everything by itself."""
     match way.kind:
         case Miss.FRAME:
             return _out_of_frame(way.part, one)
         case Miss.CONDITION:
             assert way.join is not None
-            clause = explain_clause(way.join.condition, Bindings(one.bound))
+            clause = explain_clause(way.join.condition, ReferenceBindings(one.bound))
             return None if clause.holds else NearMiss(way.kind, one, clause_text(clause))
         case Miss.NOT:
             blocking = _blocking(way, world, one)
@@ -98,7 +105,7 @@ def _explained(way: _Variant, world: World, one: Occurrence) -> NearMiss | None:
             return NearMiss(way.kind, one, "")
 
 
-def _out_of_frame(part: Pattern, one: Occurrence) -> NearMiss | None:
+def _out_of_frame(part: Pattern, one: ReferenceOccurrence) -> NearMiss | None:
     names = {operand.name for operand in operands(part)}
     times = [seen.time for name, seen in one.bound.items() if name in names]
     frame, word = (part.tolerance, "tolerance") if isinstance(part, Together) else (_within(part), "time frame")
@@ -116,7 +123,7 @@ def _within(part: Pattern) -> int:
     return part.within
 
 
-def _blocking(way: _Variant, world: World, one: Occurrence) -> Occurrence | None:
+def _blocking(way: _Variant, world: World, one: ReferenceOccurrence) -> ReferenceOccurrence | None:
     """The first occurrence by which the `not` did not hold."""
     assert isinstance(way.part, Sequence)
     assert isinstance(way.relaxed, Sequence)

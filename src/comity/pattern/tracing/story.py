@@ -10,10 +10,10 @@ from functools import cached_property
 from comity.expression.render import render
 from comity.expression.tree import TRUE, And, Attribute, IsType, attributes, substitute
 from comity.pattern.composite import Composite
-from comity.pattern.reference.occurrences import Occurrence, Seen
+from comity.pattern.reference.occurrences import ReferenceEvent, ReferenceOccurrence
 from comity.pattern.report import Report, moment_text
 from comity.pattern.text.render import render_composite
-from comity.pattern.tracing.absences import Absence, Outcome
+from comity.pattern.tracing.absences import Absence, AbsenceOutcome
 from comity.pattern.tracing.near_misses import Miss, NearMiss
 from comity.pattern.tracing.trace import Closed, Closing, KeyTrace, Trace
 from comity.pattern.tracing.verdicts import TracedEvent
@@ -22,7 +22,7 @@ from comity.pattern.tree import operands
 _DAY = 86_400_000_000
 
 
-class Kind(StrEnum):
+class StepKind(StrEnum):
     """What a step is about."""
 
     CANDIDATE = "candidate"
@@ -37,10 +37,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StoryStep:
     """One thing that happened; of an event, with its name."""
 
-    kind: Kind
+    kind: StepKind
     text: str
     event: TracedEvent | None = None
 
@@ -50,7 +50,7 @@ class Moment:
     """What happened at one time."""
 
     time: int
-    steps: tuple[Step, ...]
+    steps: tuple[StoryStep, ...]
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ class Words:
         found += sorted(map(render, bound.key.items)) if bound.key else []
         return " and ".join(found)
 
-    def events(self, found: Iterable[Seen]) -> str:
+    def events(self, found: Iterable[ReferenceEvent]) -> str:
         """The names of events."""
         return ", ".join(self.trace.label(seen.event) for seen in found)
 
-    def bound(self, bound: Mapping[str, Seen]) -> str:
+    def bound(self, bound: Mapping[str, ReferenceEvent]) -> str:
         """What operands are bound to."""
         pairs = sorted(bound.items(), key=lambda item: item[1].order)
         return ", ".join(f"{name} = {self.trace.label(seen.event)}" for name, seen in pairs)
@@ -109,7 +109,7 @@ class Words:
         return {id(one.event): one.seen.order for one in self.trace.events}
 
     @cached_property
-    def _consumed(self) -> frozenset[Seen]:
+    def _consumed(self) -> frozenset[ReferenceEvent]:
         return frozenset(seen for own in self.trace.keys for seen in own.consumed)
 
     def report(self, report: Report) -> str:
@@ -138,20 +138,20 @@ class Words:
         what = f"no {names} from {self.time(absence.begin)} to {self.time(absence.end)}"
         for_whom = f" for {self.events(_in_order(absence.beside))}" if absence.beside else ""
         match absence.outcome:
-            case Outcome.HELD:
+            case AbsenceOutcome.HELD:
                 return f"{what}{for_whom}: fulfilled"
-            case Outcome.BROKEN:
+            case AbsenceOutcome.BROKEN:
                 return f"{what}{for_whom}: ended by {self._culprit(absence.by, names)}"
-            case Outcome.REMOVED:
+            case AbsenceOutcome.REMOVED:
                 return f"{what}{for_whom}: given up, {self._removed(absence)}"
-            case Outcome.OPEN:
+            case AbsenceOutcome.OPEN:
                 return f"{what}{for_whom}: not over yet"
 
     def _removed(self, absence: Absence) -> str:
         gone = [seen for seen in _in_order(absence.beside) if seen in self._consumed]
         return f"{self.events(gone)} was consumed" if gone else "removed by the limit"
 
-    def _culprit(self, by: Occurrence | None, names: str) -> str:
+    def _culprit(self, by: ReferenceOccurrence | None, names: str) -> str:
         if by is None or not by.bound:
             return names
         return f"{self.events(_in_order(by.bound))} at {self.time(by.end[0])}"
@@ -186,45 +186,49 @@ class Words:
 def story(trace: Trace, own: KeyTrace) -> list[Moment]:
     """What happened in the trace of one key, time by time."""
     words = Words(trace)
-    found: dict[int, list[Step]] = {}
+    found: dict[int, list[StoryStep]] = {}
     for event in own.events:
-        kind = Kind.CANDIDATE if event.candidacies else Kind.IGNORED
-        found.setdefault(event.seen.time, []).append(Step(kind, event.text(), event))
-    for absence in (one for one in own.absences if one.outcome is not Outcome.REMOVED):
+        kind = StepKind.CANDIDATE if event.candidacies else StepKind.IGNORED
+        found.setdefault(event.seen.time, []).append(StoryStep(kind, event.text(), event))
+    for absence in (one for one in own.absences if one.outcome is not AbsenceOutcome.REMOVED):
         for time, step in _absence_steps(words, absence):
             found.setdefault(time, []).append(step)
     for closing in own.closings:
         found.setdefault(closing.at[0], []).extend(_closing_steps(words, closing))
-    for absence in (one for one in own.absences if one.outcome is Outcome.REMOVED):
+    for absence in (one for one in own.absences if one.outcome is AbsenceOutcome.REMOVED):
         for time, step in _absence_steps(words, absence):
             found.setdefault(time, []).append(step)
     for miss in own.near_misses:
-        step = Step(Kind.MISS, words.near_miss(miss, own))
+        step = StoryStep(StepKind.MISS, words.near_miss(miss, own))
         found.setdefault(miss.occurrence.end[0], []).append(step)
     for seen, time in own.outgrown.items():
         text = f"removed {words.events([seen])}: limit {trace.bound.parameters.limit}"
-        found.setdefault(time, []).append(Step(Kind.CONSUMED, text))
+        found.setdefault(time, []).append(StoryStep(StepKind.CONSUMED, text))
     return [Moment(time, tuple(steps)) for time, steps in sorted(found.items())]
 
 
-_ENDS = {Outcome.HELD: Kind.HELD, Outcome.BROKEN: Kind.BROKEN, Outcome.REMOVED: Kind.CONSUMED}
+_ENDS = {
+    AbsenceOutcome.HELD: StepKind.HELD,
+    AbsenceOutcome.BROKEN: StepKind.BROKEN,
+    AbsenceOutcome.REMOVED: StepKind.CONSUMED,
+}
 
 
-def _absence_steps(words: Words, absence: Absence) -> Iterable[tuple[int, Step]]:
+def _absence_steps(words: Words, absence: Absence) -> Iterable[tuple[int, StoryStep]]:
     if absence.is_trailing and absence.beside:
-        yield absence.begin, Step(Kind.WAIT, f"waits for {words.waiting(absence)}")
+        yield absence.begin, StoryStep(StepKind.WAIT, f"waits for {words.waiting(absence)}")
     if absence.at is None:
-        yield absence.begin, Step(Kind.WAIT, words.absence(absence))
-    elif absence.outcome is not Outcome.BROKEN or absence.is_trailing:
-        yield absence.at, Step(_ENDS[absence.outcome], words.absence(absence))
+        yield absence.begin, StoryStep(StepKind.WAIT, words.absence(absence))
+    elif absence.outcome is not AbsenceOutcome.BROKEN or absence.is_trailing:
+        yield absence.at, StoryStep(_ENDS[absence.outcome], words.absence(absence))
 
 
-def _closing_steps(words: Words, closing: Closing) -> Iterable[Step]:
-    yield from (Step(Kind.REPORT, words.report(report)) for report in closing.reports)
-    yield from (Step(Kind.DROPPED, words.dropped(one)) for one in closing.occurrences if one.dropped_by)
+def _closing_steps(words: Words, closing: Closing) -> Iterable[StoryStep]:
+    yield from (StoryStep(StepKind.REPORT, words.report(report)) for report in closing.reports)
+    yield from (StoryStep(StepKind.DROPPED, words.dropped(one)) for one in closing.occurrences if one.dropped_by)
     if closing.consumed:
-        yield Step(Kind.CONSUMED, words.consumed(closing))
+        yield StoryStep(StepKind.CONSUMED, words.consumed(closing))
 
 
-def _in_order(bound: Mapping[str, Seen]) -> list[Seen]:
+def _in_order(bound: Mapping[str, ReferenceEvent]) -> list[ReferenceEvent]:
     return sorted(bound.values(), key=lambda seen: seen.order)

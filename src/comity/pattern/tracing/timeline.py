@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from comity.pattern.reference.occurrences import Occurrence, Seen
+from comity.pattern.reference.occurrences import ReferenceEvent, ReferenceOccurrence
 from comity.pattern.report import Report
-from comity.pattern.tracing.absences import Absence, Outcome
+from comity.pattern.tracing.absences import Absence, AbsenceOutcome
 from comity.pattern.tracing.story import Words
 from comity.pattern.tracing.svg import Canvas, fitted, text_width, wrapped
 from comity.pattern.tracing.time_axis import TimeAxis
-from comity.pattern.tracing.timeline_layout import Block, Item, Lane, Rows
+from comity.pattern.tracing.timeline_layout import Block, Item, TimelineLane, TimelineRows
 from comity.pattern.tracing.timeline_marks import (
     ACCENT,
     INK,
@@ -38,7 +38,7 @@ from comity.pattern.tracing.timeline_marks import (
     draw_report,
 )
 from comity.pattern.tracing.trace import KeyTrace, Trace
-from comity.pattern.tracing.verdicts import Reason, TracedEvent
+from comity.pattern.tracing.verdicts import TracedEvent, VerdictReason
 from comity.pattern.tree import Both, Operand, Sequence, bound_operands, operands
 
 _WIDTHS = (960, 1280, 1760, 2400, 3200)
@@ -68,7 +68,9 @@ class _Picture:
     def __init__(self, trace: Trace, width: float) -> None:
         self._trace, self._words, self._width = trace, Words(trace), width
         self._shown: set[str] = set()
-        names = [Lane(one.name, one.type or "Event", _note(trace, one)) for one in operands(trace.bound.pattern)]
+        names = [
+            TimelineLane(one.name, one.type or "Event", _note(trace, one)) for one in operands(trace.bound.pattern)
+        ]
         gutter = min(max([90, *(lane.label_width for lane in names)]) + 20, 240)
         self._left, self._right = _PAD + gutter, width - _PAD
         self._axis = TimeAxis.over(_times(trace), self._left + 14, self._right - 14)
@@ -114,10 +116,10 @@ class _Picture:
 
     def _block(self, own: KeyTrace) -> Block:
         lanes = {
-            one.name: Lane(one.name, one.type or "Event", _note(self._trace, one))
+            one.name: TimelineLane(one.name, one.type or "Event", _note(self._trace, one))
             for one in operands(self._trace.bound.pattern)
         }
-        dots: dict[tuple[str, Seen], Item] = {}
+        dots: dict[tuple[str, ReferenceEvent], Item] = {}
         roles = _Roles.of(own)
         for event in own.events:
             for name in _lanes_of(event, own.key):
@@ -148,7 +150,7 @@ class _Picture:
         return f"{', '.join('/'.join(one) for one in names)} = {own.name}"
 
     def _others(self) -> Block:
-        lane = Lane("other", "", "in no trace")
+        lane = TimelineLane("other", "", "in no trace")
         for event in self._trace.others:
             lane.events.put(self._event(event, Look.IGNORED, False))
         return Block("", [lane])
@@ -169,7 +171,7 @@ class _Picture:
         end = self._axis.place(absence.end)
         decided = absence.end if absence.at is None or not absence.is_trailing else absence.at
         stop = self._axis.place(absence.by.end[0] if absence.by else decided)
-        if absence.outcome is Outcome.OPEN:
+        if absence.outcome is AbsenceOutcome.OPEN:
             stop = self._axis.right
         begin = self._axis.place(absence.begin)
         self._shown |= {absence.outcome.value} & {"held", "broken"}
@@ -180,9 +182,9 @@ class _Picture:
         mark = AbsenceMark(label, begin, stop, end, self._right, absence.outcome, self._words.absence(absence))
         return Item(*mark.room, lambda canvas, y: draw_absence(canvas, mark, y))
 
-    def _reports(self, own: KeyTrace, dots: dict[tuple[str, Seen], Item], block: Block) -> Lane:
+    def _reports(self, own: KeyTrace, dots: dict[tuple[str, ReferenceEvent], Item], block: Block) -> TimelineLane:
         self._shown.add("report")
-        lane = Lane("reports", "", str(len(own.reports)), others=Rows(_REPORT_ROW))
+        lane = TimelineLane("reports", "", str(len(own.reports)), others=TimelineRows(_REPORT_ROW))
         consumed = {closing.reports[-1].id: closing.consumed for closing in own.closings if closing.reports}
         parts = _parts(own)
         for report in own.reports:
@@ -193,7 +195,9 @@ class _Picture:
             )
         return lane
 
-    def _report(self, report: Report, parts: Iterable[tuple[str, Seen]], consumed: Iterable[Seen]) -> Item:
+    def _report(
+        self, report: Report, parts: Iterable[tuple[str, ReferenceEvent]], consumed: Iterable[ReferenceEvent]
+    ) -> Item:
         begin, end = self._axis.place(report.start), self._axis.place(report.end)
         frame_end = self._frame(report.start)
         label = fitted(self._words.report_events(report), SMALL, self._right - self._left - 90)
@@ -213,15 +217,17 @@ class _Picture:
         self._shown.add("frame")
         return self._axis.place(start + within)
 
-    def _failures(self, name: str, sign: str, items: Iterable[Item], count: int) -> Lane:
+    def _failures(self, name: str, sign: str, items: Iterable[Item], count: int) -> TimelineLane:
         self._shown.add(sign)
         hidden = count - _MOST_FAILED
-        lane = Lane(name, "", f"and {hidden} more" if hidden > 0 else "", others=Rows(_FAILED_ROW))
+        lane = TimelineLane(name, "", f"and {hidden} more" if hidden > 0 else "", others=TimelineRows(_FAILED_ROW))
         for item in items:
             lane.others.put(item)
         return lane
 
-    def _failed(self, one: Occurrence, text: str, frame: tuple[int, int] | None, *, is_miss: bool = False) -> Item:
+    def _failed(
+        self, one: ReferenceOccurrence, text: str, frame: tuple[int, int] | None, *, is_miss: bool = False
+    ) -> Item:
         begin, end = self._axis.place(one.start[0]), self._axis.place(one.end[0])
         framed = None if frame is None else (self._axis.place(frame[0]), self._axis.place(frame[1]))
         self._shown |= set() if frame is None else {"frame"}
@@ -286,8 +292,8 @@ class _Picture:
 class _Roles:
     """What became of the events of a trace."""
 
-    chosen: frozenset[tuple[str, Seen]]
-    consumed: frozenset[Seen]
+    chosen: frozenset[tuple[str, ReferenceEvent]]
+    consumed: frozenset[ReferenceEvent]
 
     @classmethod
     def of(cls, own: KeyTrace) -> _Roles:
@@ -310,13 +316,13 @@ def _note(trace: Trace, operand: Operand) -> str:
 
 def _lanes_of(event: TracedEvent, key: object) -> Iterator[str]:
     for verdict in event.candidacies or event.verdicts:
-        if verdict.key == key and verdict.reason is not Reason.OTHER_TYPE:
+        if verdict.key == key and verdict.reason is not VerdictReason.OTHER_TYPE:
             yield verdict.operand
 
 
-def _parts(own: KeyTrace) -> dict[str, list[tuple[str, Seen]]]:
+def _parts(own: KeyTrace) -> dict[str, list[tuple[str, ReferenceEvent]]]:
     """By report, the operands with their events, in order."""
-    found: dict[str, set[tuple[str, Seen]]] = {}
+    found: dict[str, set[tuple[str, ReferenceEvent]]] = {}
     for one in (one for closing in own.closings for one in closing.occurrences):
         if one.report:
             found.setdefault(one.report, set()).update(one.occurrence.bound.items())
@@ -328,4 +334,4 @@ def _times(trace: Trace) -> Iterator[int]:
     for own in trace.keys:
         yield from (time for report in own.reports for time in (report.start, report.end))
         yield from (one.begin for one in own.absences)
-        yield from (one.end for one in own.absences if one.outcome is Outcome.HELD)
+        yield from (one.end for one in own.absences if one.outcome is AbsenceOutcome.HELD)

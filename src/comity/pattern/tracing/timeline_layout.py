@@ -25,7 +25,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Rows:
+class TimelineRows:
     """Items that are put side by side as long as they do not touch, and then into the next row."""
 
     height: float
@@ -59,14 +59,14 @@ class Rows:
 
 
 @dataclass(slots=True)
-class Lane:
+class TimelineLane:
     """What stands beside one label."""
 
     name: str
     kind: str = ""
     note: str = ""
-    events: Rows = field(default_factory=lambda: Rows(_EVENT_ROW))
-    others: Rows = field(default_factory=lambda: Rows(_ABSENCE_ROW))
+    events: TimelineRows = field(default_factory=lambda: TimelineRows(_EVENT_ROW))
+    others: TimelineRows = field(default_factory=lambda: TimelineRows(_ABSENCE_ROW))
     top: float = 0
     bottom: float = 0
 
@@ -94,7 +94,7 @@ class Block:
     """The lanes of one key, and its reports."""
 
     title: str
-    lanes: list[Lane]
+    lanes: list[TimelineLane]
     guides: list[tuple[Item, Item, float]] = field(default_factory=list)
     """From an event to its place in a report."""
     top: float = 0

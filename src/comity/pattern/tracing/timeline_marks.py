@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from comity.pattern.tracing.absences import Outcome
+from comity.pattern.tracing.absences import AbsenceOutcome
 from comity.pattern.tracing.svg import Canvas, text_width
 
 INK, SOFT, PALE, LINE = "#1e293b", "#64748b", "#94a3b8", "#e2e8f0"
@@ -52,7 +52,7 @@ class AbsenceMark:
     end: float
     edge: float
     """The right edge of the picture."""
-    outcome: Outcome
+    outcome: AbsenceOutcome
     title: str
 
     @property
@@ -147,7 +147,7 @@ def dot(canvas: Canvas, x: float, y: float, look: Look, is_consumed: bool, colou
 
 def draw_absence(canvas: Canvas, mark: AbsenceMark, y: float) -> None:
     """An absence in a row that begins at y: dashed up to its end, with a check or a cross."""
-    colour = {Outcome.HELD: GOOD, Outcome.BROKEN: BAD}.get(mark.outcome, PALE)
+    colour = {AbsenceOutcome.HELD: GOOD, AbsenceOutcome.BROKEN: BAD}.get(mark.outcome, PALE)
     middle = y + 15
     with canvas.group(mark.title):
         if mark.end > mark.stop:
@@ -155,11 +155,11 @@ def draw_absence(canvas: Canvas, mark: AbsenceMark, y: float) -> None:
         canvas.element("path", d=f"M{mark.begin:.1f} {middle - 4}V{middle + 4}", stroke=colour, stroke_width=2)
         _line(canvas, mark.begin, mark.stop, middle, colour, 2, "6 4")
         label(canvas, mark.label, mark.label_at, middle + 4 if mark.is_short else middle - 5, colour, SMALL)
-        if mark.outcome is Outcome.HELD:
+        if mark.outcome is AbsenceOutcome.HELD:
             check(canvas, mark.stop, middle)
-        elif mark.outcome is Outcome.BROKEN:
+        elif mark.outcome is AbsenceOutcome.BROKEN:
             cross(canvas, mark.stop, middle, BAD)
-        elif mark.outcome is Outcome.REMOVED:
+        elif mark.outcome is AbsenceOutcome.REMOVED:
             canvas.element("path", d=f"M{mark.stop:.1f} {middle - 5}V{middle + 5}", stroke=PALE, stroke_width=2)
 
 

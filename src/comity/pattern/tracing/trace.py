@@ -17,10 +17,10 @@ from comity.limits import limits
 from comity.pattern.bound import BoundPattern
 from comity.pattern.parameters import Duplicates
 from comity.pattern.reference import reports as reference
-from comity.pattern.reference.occurrences import Candidates, Occurrence, Point, Seen, see
+from comity.pattern.reference.occurrences import Candidates, Point, ReferenceEvent, ReferenceOccurrence, see
 from comity.pattern.reference.reports import Round, choosing, key_of, left_by
 from comity.pattern.report import Happening, Report
-from comity.pattern.tracing.absences import Absence, AbsenceWatch, Outcome
+from comity.pattern.tracing.absences import Absence, AbsenceOutcome, AbsenceWatch
 from comity.pattern.tracing.near_misses import NearMiss, near_misses, variants
 from comity.pattern.tracing.verdicts import TracedEvent, traced
 from comity.pattern.tree import Either, Operand, Pattern, Silence, bound_parts
@@ -32,8 +32,8 @@ class Choice:
 
     operand: str
     rule: Duplicates
-    candidates: tuple[Seen, ...]
-    taken: tuple[Seen, ...]
+    candidates: tuple[ReferenceEvent, ...]
+    taken: tuple[ReferenceEvent, ...]
 
     def __str__(self) -> str:
         return f"{self.operand} takes {_RULES.get(str(self.rule), f'number {self.rule}')} of {len(self.candidates)}"
@@ -48,7 +48,7 @@ _RULES = {"first": "the first", "last": "the last"}
 class Closed:
     """An occurrence that could close: the report that it became part of, or the choice that left it out."""
 
-    occurrence: Occurrence
+    occurrence: ReferenceOccurrence
     report: str | None
     dropped_by: Choice | None
 
@@ -63,7 +63,7 @@ class Closing:
     occurrences: tuple[Closed, ...]
     choices: tuple[Choice, ...]
     reports: tuple[Report, ...]
-    consumed: tuple[Seen, ...]
+    consumed: tuple[ReferenceEvent, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class KeyTrace:
     closings: tuple[Closing, ...]
     absences: tuple[Absence, ...]
     near_misses: tuple[NearMiss, ...]
-    outgrown: Mapping[Seen, int]
+    outgrown: Mapping[ReferenceEvent, int]
     """Events that the limit of the profile removed, and when."""
 
     @property
@@ -95,13 +95,13 @@ class KeyTrace:
         return tuple(found.values())
 
     @property
-    def taking_part(self) -> frozenset[Seen]:
+    def taking_part(self) -> frozenset[ReferenceEvent]:
         """The events that are in a report."""
         ends = [one.occurrence for closing in self.closings for one in closing.occurrences if one.report]
         return frozenset(seen for one in ends for seen in one.bound.values())
 
     @property
-    def consumed(self) -> dict[Seen, int]:
+    def consumed(self) -> dict[ReferenceEvent, int]:
         """The events that reports consumed, and when."""
         return {seen: closing.at[0] for closing in self.closings for seen in closing.consumed}
 
@@ -189,12 +189,12 @@ def _part_text(value: object) -> str:
     return str(value)
 
 
-def _taken(bound: BoundPattern, events: Iterable[Event], until: int | None, key: str | None) -> list[Seen]:
+def _taken(bound: BoundPattern, events: Iterable[Event], until: int | None, key: str | None) -> list[ReferenceEvent]:
     """The events that the trace is about; too many of them are refused as soon as they come."""
     if key is not None and bound.key is None:
         hint = "no equalities tie all operands to each other, so there is one trace: leave the key out"
         raise Misuse("the profile has no correlation key", code="no-such-key", hint=hint)
-    found: list[Seen] = []
+    found: list[ReferenceEvent] = []
     names: set[str] = set()
     for event in events:
         seen = see(event, bound.parameters.ties)
@@ -260,7 +260,7 @@ class _Watch:
         self._absences = AbsenceWatch(bound)
         self._closings: list[Closing] = []
         self._misses: list[NearMiss] = []
-        self._outgrown: dict[Seen, int] = {}
+        self._outgrown: dict[ReferenceEvent, int] = {}
         self._before: Round | None = None
         self._number = 0
 
@@ -305,7 +305,7 @@ class _Watch:
         made = tuple(report for report, _ in round.made)
         return Closing(round.world.now, self._number, occurrences, tuple(choices), made, consumed)
 
-    def _choice(self, operand: str, left: Iterable[Occurrence], kept: Iterable[Occurrence]) -> Choice:
+    def _choice(self, operand: str, left: Iterable[ReferenceOccurrence], kept: Iterable[ReferenceOccurrence]) -> Choice:
         rule = self._bound.parameters.of(operand)
         return Choice(operand, rule, _bound_to(operand, left), _bound_to(operand, kept))
 
@@ -316,20 +316,20 @@ class _Watch:
                     self._outgrown[seen] = round.world.now[0]
 
 
-def _bound_to(operand: str, found: Iterable[Occurrence]) -> tuple[Seen, ...]:
+def _bound_to(operand: str, found: Iterable[ReferenceOccurrence]) -> tuple[ReferenceEvent, ...]:
     return tuple(sorted({one.bound[operand] for one in found if operand in one.bound}, key=lambda seen: seen.order))
 
 
-def _missing(before: Candidates, after: Candidates) -> tuple[Seen, ...]:
+def _missing(before: Candidates, after: Candidates) -> tuple[ReferenceEvent, ...]:
     """What is there before and not after."""
     gone = {seen for name, own in before.items() for seen in own if seen not in after[name]}
     return tuple(sorted(gone, key=lambda seen: seen.order))
 
 
-def _with_time(absence: Absence, consumed: Mapping[Seen, int]) -> Absence:
+def _with_time(absence: Absence, consumed: Mapping[ReferenceEvent, int]) -> Absence:
     """One that was given up has the time at which its events were consumed."""
     times = [consumed[seen] for seen in absence.beside.values() if seen in consumed]
-    return replace(absence, at=min(times)) if absence.outcome is Outcome.REMOVED and times else absence
+    return replace(absence, at=min(times)) if absence.outcome is AbsenceOutcome.REMOVED and times else absence
 
 
 def _worth_showing(absences: Iterable[Absence], closings: Iterable[Closing]) -> tuple[Absence, ...]:
@@ -339,7 +339,7 @@ def _worth_showing(absences: Iterable[Absence], closings: Iterable[Closing]) -> 
     for at, one in enumerate(absences):
         if one.is_trailing:
             found[at] = one
-        elif one.outcome is Outcome.BROKEN:
+        elif one.outcome is AbsenceOutcome.BROKEN:
             found[one.absent, one.end] = one
         elif any(one.beside.items() <= bound.items() for bound in reported):
             found[at] = one

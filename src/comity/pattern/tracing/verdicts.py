@@ -12,12 +12,12 @@ from comity.expression.clauses import Clause, explain_clause, values_text
 from comity.expression.evaluate import holds
 from comity.expression.tree import And, Expression, IsType
 from comity.pattern.bound import BoundPattern
-from comity.pattern.reference.occurrences import Candidates, Seen
+from comity.pattern.reference.occurrences import Candidates, ReferenceEvent
 from comity.pattern.reference.reports import key_of
 from comity.pattern.tree import operands
 
 
-class Reason(StrEnum):
+class VerdictReason(StrEnum):
     """What became of an event as an operand."""
 
     CANDIDATE = "candidate"
@@ -32,7 +32,7 @@ class Verdict:
     """An event as one operand: a candidate in the trace of its key, or the reason why not."""
 
     operand: str
-    reason: Reason
+    reason: VerdictReason
     text: str
     key: object = None
     """Of an event of the operand's type: the correlation key, as far as there is one."""
@@ -41,7 +41,7 @@ class Verdict:
 
     @property
     def is_candidate(self) -> bool:
-        return self.reason is Reason.CANDIDATE
+        return self.reason is VerdictReason.CANDIDATE
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict for JSON."""
@@ -53,7 +53,7 @@ class Verdict:
 class TracedEvent:
     """An event with its verdicts, in the order in which the operands are written."""
 
-    seen: Seen
+    seen: ReferenceEvent
     verdicts: tuple[Verdict, ...]
 
     @property
@@ -76,13 +76,15 @@ class TracedEvent:
         found = self.candidacies
         if found:
             return f"candidate of {' and '.join(one.operand for one in found)}"
-        near = [one for one in self.verdicts if one.reason is not Reason.OTHER_TYPE]
+        near = [one for one in self.verdicts if one.reason is not VerdictReason.OTHER_TYPE]
         if not near:
             return f"no operand is about {self.event.type}"
         return "no candidate: " + "; ".join(f"{one.operand}: {one.text}" for one in near)
 
 
-def traced(bound: BoundPattern, found: Iterable[Seen], traces: Mapping[object, Candidates]) -> tuple[TracedEvent, ...]:
+def traced(
+    bound: BoundPattern, found: Iterable[ReferenceEvent], traces: Mapping[object, Candidates]
+) -> tuple[TracedEvent, ...]:
     """The events with their verdicts; `traces` are those of the reference."""
     taken = {
         (name, id(seen.event)) for candidates in traces.values() for name, own in candidates.items() for seen in own
@@ -93,20 +95,22 @@ def traced(bound: BoundPattern, found: Iterable[Seen], traces: Mapping[object, C
     )
 
 
-def _verdict(bound: BoundPattern, operand: str, type: str | None, seen: Seen, taken: set[tuple[str, int]]) -> Verdict:
+def _verdict(
+    bound: BoundPattern, operand: str, type: str | None, seen: ReferenceEvent, taken: set[tuple[str, int]]
+) -> Verdict:
     event = seen.event
     failed = [item for item in _items(bound.filters[operand]) if not holds(item, event)]
     if any(isinstance(item, IsType) and item.type == type for item in failed):
-        return Verdict(operand, Reason.OTHER_TYPE, f"its type is {event.type}, not {type}")
+        return Verdict(operand, VerdictReason.OTHER_TYPE, f"its type is {event.type}, not {type}")
     key = key_of(bound, operand, event)
     if failed:
         clauses = tuple(explain_clause(item, event) for item in failed)
-        return Verdict(operand, Reason.CONDITION, "; ".join(map(clause_text, clauses)), key, clauses)
+        return Verdict(operand, VerdictReason.CONDITION, "; ".join(map(clause_text, clauses)), key, clauses)
     if key is None:
-        return Verdict(operand, Reason.NO_KEY, _no_key(bound, operand, event))
+        return Verdict(operand, VerdictReason.NO_KEY, _no_key(bound, operand, event))
     if (operand, id(event)) not in taken:
-        return Verdict(operand, Reason.REPEAT, "it repeats an earlier event", key)
-    return Verdict(operand, Reason.CANDIDATE, "candidate", key)
+        return Verdict(operand, VerdictReason.REPEAT, "it repeats an earlier event", key)
+    return Verdict(operand, VerdictReason.CANDIDATE, "candidate", key)
 
 
 def _items(condition: Expression) -> tuple[Expression, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from comity.connect.folder import PATTERNS
-from comity.pattern.rows import Found
+from comity.pattern.rows import ReportRow
 from comity.pipeline.detect.buckets import BucketJob, HasPatterns, PatternWork, Times, detect_buckets
 from comity.pipeline.detect.extract import LATE, Extracted, staged_files, staged_lines
 from comity.pipeline.detect.state import EndReport, Ends, PatternStates, Progress
@@ -88,7 +88,7 @@ class PatternBatches:
         return [job.reports for job in jobs]
 
     @contextmanager
-    def ending(self, found: Iterable[Found]) -> Iterator[tuple[int, list[Found]]]:
+    def ending(self, found: Iterable[ReportRow]) -> Iterator[tuple[int, list[ReportRow]]]:
         """The last batch, and what is new of what was found at its end; it is published when the block ends well."""
         number = self.states.last_batch
         assert number is not None, "there was a batch"

@@ -28,7 +28,7 @@ from comity.limits import Limits, limited, limits
 from comity.pattern.bank import Bank, BankState
 from comity.pattern.bound import BoundPattern
 from comity.pattern.correlation import key_text
-from comity.pattern.rows import CANDIDATES, REPORTS, Found, found_reports
+from comity.pattern.rows import CANDIDATES, REPORTS, ReportRow, found_reports
 from comity.pattern.tree import Silence, walk
 
 STATE = Purpose(
@@ -229,7 +229,7 @@ def read_candidates(files: Sequence[str]) -> pa.Table:
     return pa.concat_tables([table.cast(CANDIDATES) for table in tables] or [CANDIDATES.empty_table()])
 
 
-def read_found(files: Sequence[str], patterns: Sequence[BoundPattern]) -> Iterator[Found]:
+def read_found(files: Sequence[str], patterns: Sequence[BoundPattern]) -> Iterator[ReportRow]:
     """The reports in files that the tasks wrote, one by one, each once."""
     told: set[str] = set()
     for file in files:

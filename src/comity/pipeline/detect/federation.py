@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from comity.connect.notification import notification_line
 from comity.event.formats.jsonlines import encode
 from comity.pattern.notification import report_event
-from comity.pattern.rows import Found
+from comity.pattern.rows import ReportRow
 from comity.pipeline.candidates import OperandColumns
 from comity.pipeline.detect.buckets import BucketJob, PatternWork, Times, detect_buckets, read_found
 from comity.pipeline.detect.extract import Extracted, stage, staged_files
@@ -63,11 +63,11 @@ class PlanPatterns:
         detect_buckets(jobs, self.shared, buckets, Times(start=seen.earliest, last=seen.latest), self.spark)
         return [job.reports for job in jobs]
 
-    def found(self, files: Sequence[str]) -> Iterator[Found]:
+    def found(self, files: Sequence[str]) -> Iterator[ReportRow]:
         """The reports in files, each once."""
         return read_found(files, [one.bound for one in self.plan.patterns])
 
-    def notifications(self, found: Iterable[Found]) -> Iterator[tuple[str, str, bytes]]:
+    def notifications(self, found: Iterable[ReportRow]) -> Iterator[tuple[str, str, bytes]]:
         """Subscriber, profile and line of each report."""
         subscribers = {one.bound.name: one.subscriber for one in self.plan.patterns}
         for one in found:

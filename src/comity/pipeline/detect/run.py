@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from comity.event.taxonomy import Taxonomy
 from comity.event.window import Window
 from comity.pattern.bound import BoundPattern
-from comity.pattern.rows import Found
+from comity.pattern.rows import ReportRow
 from comity.pipeline.detect.buckets import BucketJob, PatternWork, Times, detect_buckets, read_found
 from comity.pipeline.detect.extract import REFUSED, Extracted, OpenCandidates, staged_files, staged_lines
 from comity.pipeline.detect.pieces import PieceCandidates
@@ -47,7 +47,7 @@ class SparkReports:
     """None: all events are there."""
     rejected: list[dict[str, Any]] = field(default_factory=list)
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ReportRow]:
         """The reports, in no order."""
         with TemporaryDirectory(prefix="comity-detect-") as folder:
             with spark_failures(), PatternSession(self.patterns, self.taxonomy, self.spark) as session:

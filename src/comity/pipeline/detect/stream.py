@@ -22,12 +22,12 @@ from comity.connect.folder import REJECTED
 from comity.connect.staged import staged_results
 from comity.errors import ComityError
 from comity.event.formats.table import is_file_fault
-from comity.event.reasons import Reasons
+from comity.event.reasons import ReasonCounts
 from comity.event.taxonomy import Taxonomy
 from comity.event.window import Window
 from comity.pattern.bound import BoundPattern
 from comity.pattern.bounds import check_bounded
-from comity.pattern.rows import Found
+from comity.pattern.rows import ReportRow
 from comity.pipeline.batches import FileBatches, attempt_folder, lag_s
 from comity.pipeline.detect.batches import LATE_FOLDER, PatternBatches, late_lines
 from comity.pipeline.detect.buckets import read_found
@@ -181,10 +181,10 @@ class DetectStream:
     def _batches(self) -> PatternBatches:
         return PatternBatches(self.out, self.lateness_us, self.start_us, self.buckets, self.compiled)
 
-    def _publish(self, number: int, seen: Extracted, staged: Path, found: Iterator[Found]) -> Summary:
+    def _publish(self, number: int, seen: Extracted, staged: Path, found: Iterator[ReportRow]) -> Summary:
         """Publish what the batch reports, in the place of an earlier attempt: no other batch reports the same."""
         delivered: Counter[str] = Counter()
-        reasons = Reasons()
+        reasons = ReasonCounts()
         folders = (REPORTS_FOLDER, REJECTED, LATE_FOLDER)
         told = self._batches.told(number)
         with staged_results(self.out, folders, batch=number) as results:

@@ -42,7 +42,7 @@ class Bounds(NamedTuple):
     latest_us: int
 
 
-class Work(NamedTuple):
+class ScanBuffers(NamedTuple):
     """Buffers of one batch."""
 
     follow: Longs
@@ -57,7 +57,7 @@ class Work(NamedTuple):
     arena: Bytes
 
 
-class Found(NamedTuple):
+class ScannedLines(NamedTuple):
     """What came of the lines."""
 
     lines: Longs

@@ -64,7 +64,7 @@ class Of(IntEnum):
     NULLABLE = 7
 
 
-class Plan(NamedTuple):
+class ScanTables(NamedTuple):
     """The tables as kernels read them."""
 
     slots: Longs

@@ -45,7 +45,7 @@ CELLS = 12
 REPORTS_FULL, LISTS_FULL = 1, 2
 
 
-class Work(NamedTuple):
+class GroupWork(NamedTuple):
     """What a kernel reads, and what it keeps of the group that it is at."""
 
     time: Longs
