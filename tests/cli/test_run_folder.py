@@ -25,7 +25,7 @@ def everything(folder):
         (("--events", "no/such/file.jsonl", "--engine", "local"), "no-such-file"),
         (("--events", CITY / "events", "--engine", "local", "--from", "yesterday"), "bad-time"),
         (("--events", CITY / "events" / "house_a.jsonl", "--stream"), "not-a-folder"),
-        (("--events", CITY / "events", "--stream", "--engine", "local"), "no-local-stream"),
+        (("--events", CITY / "events", "--stream", "--engine", "local", "--to", "2026-01-01"), "no-stream-period"),
     ],
 )
 @pytest.mark.parametrize("overwrite", [False, True])

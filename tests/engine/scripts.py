@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from comity.engine.live import LiveEngine, Pace
+from comity.engine.live import EnginePace, LiveEngine
 from comity.engine.outcome import LateEvent, Notification
 from comity.engine.outcome import Outcome as EngineOutcome
 from comity.event import Event, Rejected
@@ -48,7 +48,7 @@ class Restart:
 Script = Sequence[Push | Tell | Change | Restart]
 
 
-def told_by_engine(plan: Plan, script: Script, pace: Pace) -> list[Outcome]:
+def told_by_engine(plan: Plan, script: Script, pace: EnginePace) -> list[Outcome]:
     """Everything that a live engine tells, in order of the texts."""
     engine = LiveEngine(plan, pace)
     found: list[EngineOutcome] = []

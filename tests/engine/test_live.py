@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,86 +14,21 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.engine.houses import BEGIN, COMPOSITES, SIMPLE, plan_of, some_lines
 from tests.engine.scripts import Change, Push, Restart, Script, Tell, texts, told_by_engine, told_by_reference
 
 from comity.engine import LiveEngine, run
-from comity.engine.live import Pace
+from comity.engine.live import EnginePace
 from comity.engine.outcome import LateEvent
 from comity.errors import Misuse, Permanent
 from comity.event import Event, Rejected
 from comity.event.formats.jsonlines import decode, encode
-from comity.federation import load
 from comity.plan import Plan, compile_plan
 from comity.testing.federations import federation_texts, load_texts
 from comity.testing.records import good_events, lines
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
-COMPOSITES: dict[str, dict[str, Any]] = {
-    "spreading": {
-        "domain": "fire_station",
-        "on": "Incident a ; Incident b within 10 min",
-        "where": "a.where_inside = b.where_inside and b.temperature > 60 degC",
-    },
-    "hotter": {
-        "domain": "fire_station",
-        "on": "Incident a ; Incident b within 10 min",
-        "where": "b.temperature > a.temperature + 20 and a.level >= 2",
-        "duplicates": "first",
-    },
-    "unanswered": {
-        "domain": "house_a",
-        "on": "FireDetected f ; not WaterLeak w within 5 min",
-        "where": "f.room = w.room",
-    },
-    "quiet": {"domain": "house_a", "on": "not WaterLeak w within 4 min"},
-    "third": {"domain": "house_a", "on": "(WaterLeak w)[3] & FireDetected f within 30 min"},
-}
-SIMPLE: dict[str, dict[str, Any]] = {
-    "warm": {"domain": "fire_station", "on": "Incident", "where": "temperature > 40 degC"},
-    "attic": {"domain": "house_a", "on": "FireDetected", "where": "room = 'attic'"},
-    "leaks": {"domain": "house_a", "on": "WaterLeak"},
-}
-BEGIN = datetime(2026, 1, 10, tzinfo=UTC)
 LATENESS = timedelta(minutes=2)
-PACE = Pace(LATENESS, timedelta(days=30))
-
-
-def plan_of(folder: Path, names: list[str]) -> Plan:
-    """The two houses with these profiles beside their own."""
-    profiles = {name: {**SIMPLE, **COMPOSITES}[name] for name in names}
-    beside = {"profiles": profiles} if profiles else {}
-    target = folder / "-".join(["plan", *sorted(names)])
-    if not target.exists():
-        for file in EXAMPLE.rglob("*.yaml"):
-            copy = target / file.relative_to(EXAMPLE)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_text(file.read_text())
-        if beside:
-            (target / "profiles" / "more.yaml").write_text(yaml.safe_dump(beside))
-    return compile_plan(load(target))
-
-
-def some_lines(chance: Random, count: int, disorder_s: int) -> list[bytes]:
-    """Fires and leaks in both houses, every 20 seconds or so, some again, some that no contract can map."""
-    rooms = ("hall", "attic")
-    found: list[tuple[int, bytes]] = []
-    for number in range(count):
-        at = 20 * number + chance.randint(0, 15)
-        time = (BEGIN + timedelta(seconds=at)).isoformat().replace("+00:00", "Z")
-        severity = chance.choice(("niedrig", "mittel", "hoch", "unbekannt"))
-        place = {"floor": 0, "room": chance.choice(rooms)}
-        type, data = chance.choice(
-            [
-                ("house_a.FireDetected", {"room": chance.choice(rooms), "heat": float(chance.randint(100, 300))}),
-                ("house_a.WaterLeak", {"room": chance.choice(rooms), "litres": 1.5}),
-                ("house_b.Brand", {"place": place, "celsius": float(chance.randint(30, 150)), "severity": severity}),
-                ("house_b.Brand", {"place": place}),
-            ]
-        )
-        record = {"id": str(number), "source": type.split(".")[0], "type": type, "time": time, "data": data}
-        line = json.dumps(record).encode()
-        found += [(at + chance.randint(0, disorder_s), line) for _ in range(chance.choice((1, 1, 1, 2)))]
-    return [line for _, line in sorted(found, key=lambda one: one[0])]
+PACE = EnginePace(LATENESS, timedelta(days=30))
 
 
 def script_of(chance: Random, records: list[bytes], plans: list[Plan], *, times: list[datetime]) -> Script:
@@ -146,7 +81,7 @@ def test_live_gives_what_generated_federations_mean_while_they_change(chance: Ra
     ]
     chance.shuffle(records)
     script = script_of(chance, records, federations, times=[])
-    pace = Pace(LATENESS, timedelta(days=4_000_000))
+    pace = EnginePace(LATENESS, timedelta(days=4_000_000))
     assert told_by_engine(federations[0], script, pace) == told_by_reference(federations[0], script, LATENESS)
 
 
@@ -249,7 +184,7 @@ def test_change_says_what_came_and_went(tmp_path: Path) -> None:
 
 
 def test_memory_stays_the_same_as_time_goes_on(attic: Plan) -> None:
-    engine = LiveEngine(attic, Pace(timedelta(minutes=1), timedelta(hours=6)))
+    engine = LiveEngine(attic, EnginePace(timedelta(minutes=1), timedelta(hours=6)))
     sizes = []
     for day in range(4):
         for minute in range(0, 1_440, 5):
@@ -288,4 +223,4 @@ def test_a_damaged_snapshot_is_refused(attic: Plan) -> None:
 
 def test_a_memory_shorter_than_the_lateness_is_refused(attic: Plan) -> None:
     with pytest.raises(Misuse):
-        LiveEngine(attic, Pace(timedelta(hours=1), timedelta(minutes=1)))
+        LiveEngine(attic, EnginePace(timedelta(hours=1), timedelta(minutes=1)))

@@ -80,6 +80,7 @@ def run(
     """
     from comity.federation import load
     from comity.plan.period import read_period
+    from comity.run.live import run_live
     from comity.run.metrics import MetricsOutput
     from comity.run.sources import event_sources
     from comity.run.stored import run_stored
@@ -103,8 +104,9 @@ def run(
         MetricsOutput.into(found.name, file=metrics, port=metrics_port, host=metrics_host, observer=screen) as measured,
     ):
         if stream:
-            _check_stream(engine, since, until)
-            totals = run_stream(request, StreamPace(trigger, until_empty, files_per_batch), screen, measured)
+            _check_stream(since, until)
+            stream_on = run_stream if engine is Engine.SPARK else run_live
+            totals = stream_on(request, StreamPace(trigger, until_empty, files_per_batch), screen, measured)
         else:
             done = run_stored(request, engine, read_period(since, until), screen)
             measured.take(done.summary)
@@ -117,9 +119,7 @@ def run(
         leave_if_rejected(fail_on, rejected=totals.rejected, is_all=totals.is_all_rejected)
 
 
-def _check_stream(engine: Engine, since: str | None, until: str | None) -> None:
-    if engine is not Engine.SPARK:
-        raise Misuse("streams run on Spark", code="no-local-stream", hint="leave out --engine")
+def _check_stream(since: str | None, until: str | None) -> None:
     if since or until:
         hint = "run the past first, without --stream; the stream then goes on in the same folder"
         raise Misuse("a stream has no --from and --to", code="no-stream-period", hint=hint)

@@ -109,6 +109,17 @@ class Delivered:
             row = self._database.execute("select value from noted where name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
+    def notes(self, prefix: str) -> dict[str, str]:
+        """The facts that were kept under names with a prefix, by the rest of their names."""
+        with _told(self.path):
+            rows = self._database.execute("select name, value from noted where name glob ?", (f"{prefix}*",))
+            return {str(name).removeprefix(prefix): str(value) for name, value in rows}
+
+    def unnote(self, name: str) -> None:
+        """Keep a fact no longer."""
+        with _told(self.path):
+            self._database.execute("delete from noted where name = ?", (name,))
+
     @property
     def last_batch(self) -> int | None:
         """The number of the last batch that noted anything."""

@@ -26,6 +26,9 @@ STAGING = ".staging"
 LANDING = ".landing"
 """Where records of live sources stand until their batch is done."""
 
+LATE = "late"
+"""The folder of events that came too late to take part in patterns."""
+
 PATTERNS = ".patterns"
 """Where a stream keeps what patterns wait for."""
 

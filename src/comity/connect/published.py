@@ -87,6 +87,17 @@ def as_message(line: bytes, subscriber: str) -> Message | Settled:
     return Message(subscriber, found.profile, found.key, line)
 
 
+def stored_keys(out: Path, subscribers: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The keys and days of the notifications that a run left in its results folder."""
+    for subscriber in subscribers:
+        for batch in published_batches(out, subscriber):
+            if batch.series == "part":
+                for message in read_messages(batch.files, subscriber):
+                    if isinstance(message, Message):
+                        found = identity_of(message.line)
+                        yield found.key, found.day
+
+
 def _text_lines(path: Path) -> Iterator[bytes]:
     with path.open("rb") as stream:
         for line in stream:

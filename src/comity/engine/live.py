@@ -6,16 +6,16 @@ and what the newest event says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from comity.engine.outcome import LateEvent, Notification, Outcome
-from comity.engine.patterns import PlanPatterns
-from comity.engine.remembered import Remembered, Remembers
+from comity.engine.patterns import LivePatterns
+from comity.engine.remembered import RememberedInMemory, Remembers
 from comity.engine.snapshot import Snapshot
-from comity.engine.steps import Step, TypeTests, steps_of
+from comity.engine.steps import PlannedStep, TypeTests, steps_of
 from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.formats.jsonlines import Rejected, decode, encode, fitting
@@ -36,7 +36,7 @@ _ALL_TIMES = Window(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinf
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class EnginePace:
     """How long events are waited for and remembered."""
 
     lateness: timedelta | None
@@ -45,12 +45,12 @@ class Pace:
     """How old an event may be, and so how long it is remembered; None for any age, and for ever."""
 
     @classmethod
-    def live(cls) -> Pace:
+    def live(cls) -> EnginePace:
         """What the limits `late_after_s` and `live_memory_s` say."""
         return cls(timedelta(seconds=limits().late_after_s), timedelta(seconds=limits().live_memory_s))
 
 
-STORED = Pace(None, None)
+STORED = EnginePace(None, None)
 """For events that are all there: nothing is complete before the end, and nothing is too old."""
 
 
@@ -64,7 +64,7 @@ class Counts:
     matched: int = 0
     """Events that went to a profile, or are part of what one waits for."""
     late: int = 0
-    """Events that came too late for patterns that ask for them."""
+    """Those of them that were behind the newest one, of what had come before, by more than the lateness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +91,22 @@ class LiveEngine:
     ['missing']
     """
 
-    def __init__(self, plan: Plan, pace: Pace | None = None, *, remembered: Remembers | None = None) -> None:
+    def __init__(self, plan: Plan, pace: EnginePace | None = None, *, remembered: Remembers | None = None) -> None:
         self.plan = plan
-        self.pace = Pace.live() if pace is None else pace
+        self.pace = EnginePace.live() if pace is None else pace
         self.counts = Counts()
         lateness, memory = self.pace.lateness, self.pace.memory
         if lateness is not None and memory is not None and memory < lateness:
             hint = "set live_memory_s to late_after_s at least"
             raise Misuse("events are forgotten before they are late", code="short-memory", hint=hint)
         ways = ways_of(plan)
-        self._remembered = Remembered() if remembered is None else remembered
-        self._patterns = PlanPatterns(plan, ways, None if lateness is None else lateness // timedelta(microseconds=1))
+        self._remembered = RememberedInMemory() if remembered is None else remembered
+        self._patterns = LivePatterns(plan, ways, None if lateness is None else lateness // timedelta(microseconds=1))
         self._tests: dict[str, TypeTests] = {}
         self._types: dict[str, EventType] = {}
         self._now: datetime | None = None
+        self._newest_wanted: datetime | None = None
+        self._late_before: datetime | None = None
         self._window, self._window_hour = _ALL_TIMES, datetime.min.replace(tzinfo=UTC)
         self._take_steps(plan, steps_of(ways))
 
@@ -116,21 +118,39 @@ class LiveEngine:
 
     def push_all(self, records: Iterable[Pushed], now: datetime | None = None) -> list[Outcome]:
         """What comes of events that came together: none of them makes another one late."""
+        return list(self.take_all(records, now))
+
+    def take_all(self, records: Iterable[Pushed], now: datetime | None = None) -> Iterator[Outcome]:
+        """The same one by one, for more than memory holds; they have come when the last was taken."""
         if now is not None:
             self._move_window(now, is_told=True)
-        found: list[Outcome] = []
         for record in records:
-            found += self._take(record)
-        return [*found, *self._new(self._patterns.advance())]
+            yield from self._take(record)
+        yield from self._new(self._patterns.advance())
+        if self._newest_wanted is not None and self.pace.lateness is not None:
+            self._late_before = self._newest_wanted - self.pace.lateness
 
     def advance(self, now: datetime) -> list[Outcome]:
         """What is decided because a time has come, and all events before it, less the lateness, are there."""
+        return list(self.advance_all(now))
+
+    def advance_all(self, now: datetime) -> Iterator[Outcome]:
+        """The same one by one."""
         self._move_window(now, is_told=True)
-        return [*self._new(self._patterns.advance(microseconds(now)))]
+        yield from self._new(self._patterns.advance(microseconds(now)))
 
     def finish(self) -> list[Outcome]:
         """What closes when nothing more comes. It can go on as if it had not ended, and tells nothing again."""
-        return [*self._new(self._patterns.finish())]
+        return list(self.finish_all())
+
+    def finish_all(self) -> Iterator[Outcome]:
+        """The same one by one."""
+        yield from self._new(self._patterns.finish())
+
+    @property
+    def newest(self) -> datetime | None:
+        """The newest time of an event of any type."""
+        return self._patterns.newest
 
     # Profiles
 
@@ -141,7 +161,7 @@ class LiveEngine:
         self._patterns.change(plan, ways)
         self.plan = plan
         gone = tuple(name for name in before if name not in set(plan.profiles))
-        if gone and isinstance(self._remembered, Remembered):
+        if gone and isinstance(self._remembered, RememberedInMemory):
             self._remembered.keep(set(plan.profiles))
         return PlanChange(tuple(name for name in plan.profiles if name not in set(before)), gone, *counted)
 
@@ -149,11 +169,12 @@ class LiveEngine:
 
     def snapshot(self) -> bytes:
         """Everything that another engine needs to go on from here, with a version and a checksum."""
-        kept = self._remembered.save() if isinstance(self._remembered, Remembered) else {}
+        kept = self._remembered.save() if isinstance(self._remembered, RememberedInMemory) else {}
         counts = self.counts
         return Snapshot(
             self._now,
             self._window_hour,
+            self._newest_wanted,
             (counts.records, counts.rejected, counts.matched, counts.late),
             {hour: keys for hour, keys in kept.items() if keys},
             self._patterns.save(),
@@ -161,13 +182,15 @@ class LiveEngine:
 
     @classmethod
     def restore(
-        cls, plan: Plan, snapshot: bytes, pace: Pace | None = None, *, remembered: Remembers | None = None
+        cls, plan: Plan, snapshot: bytes, pace: EnginePace | None = None, *, remembered: Remembers | None = None
     ) -> LiveEngine:
         """The engine that made a snapshot, as it was then; with another plan, as if it had been changed to that."""
         engine, saved = cls(plan, pace, remembered=remembered), Snapshot.decode(snapshot)
-        engine.counts = Counts(*saved.counts)
+        engine.counts, engine._newest_wanted = Counts(*saved.counts), saved.newest_wanted
+        if saved.newest_wanted is not None and engine.pace.lateness is not None:
+            engine._late_before = saved.newest_wanted - engine.pace.lateness
         engine._patterns.restore(saved.patterns)
-        if isinstance(engine._remembered, Remembered):
+        if isinstance(engine._remembered, RememberedInMemory):
             engine._remembered.restore(saved.remembered.items())
             engine._remembered.keep(set(plan.profiles))
         if saved.now is not None:
@@ -175,7 +198,7 @@ class LiveEngine:
         engine._move_window(saved.hour, is_told=False)
         return engine
 
-    def _take_steps(self, plan: Plan, steps: Mapping[str, list[Step]]) -> tuple[int, int]:
+    def _take_steps(self, plan: Plan, steps: Mapping[str, list[PlannedStep]]) -> tuple[int, int]:
         """Take over the types and tests of a plan; gives how many tests came and went."""
         self._types = {one.qualified_name: one for one in (*plan.types, *plan.abstract_types)}
         come = gone = 0
@@ -216,7 +239,7 @@ class LiveEngine:
             self._move_window(event.time, is_told=False)
         return self._window.check(event)
 
-    def _follow(self, event: Event, steps: Iterable[Step]) -> list[Outcome]:
+    def _follow(self, event: Event, steps: Iterable[PlannedStep]) -> list[Outcome]:
         """Mediate and observe, on each way once, and leave out what was done for this event and profile before."""
         found: list[Outcome] = []
         followed: dict[int, Event | list[Fault]] = {}
@@ -235,12 +258,18 @@ class LiveEngine:
                     found += self._new([Notification(step.way.subscriber, step.profile, seen)])
         self.counts.rejected += sum(isinstance(one, Rejected) for one in found)
         if operands or any(isinstance(one, Notification) for one in found):
-            self.counts.matched += 1
+            self._count_matched(event)
         return found + self._take_operands(event, operands)
+
+    def _count_matched(self, event: Event) -> None:
+        assert event.time is not None, "events without a time are rejected"
+        self.counts.matched += 1
+        self.counts.late += self._late_before is not None and event.time < self._late_before
+        if self._newest_wanted is None or event.time > self._newest_wanted:
+            self._newest_wanted = event.time
 
     def _take_operands(self, event: Event, operands: Mapping[str, Event]) -> list[Outcome]:
         if operands and self._patterns.is_late(event):
-            self.counts.late += 1
             return [LateEvent(event)]
         for delivery, seen in operands.items():
             self._patterns.take(delivery, seen)
@@ -260,5 +289,5 @@ class LiveEngine:
         # Without a clock nobody knows what is in the future.
         self._window = found if self._now is not None else Window(found.earliest, _ALL_TIMES.latest)
         self._window_hour = hour
-        if isinstance(self._remembered, Remembered):
+        if isinstance(self._remembered, RememberedInMemory):
             self._remembered.forget_before(found.earliest)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from comity.engine.outcome import Notification
 from comity.engine.pattern_stream import PatternStream, SavedStream, decoder
@@ -15,9 +16,11 @@ from comity.pattern.rows import ReportRow
 from comity.plan.stages import Plan
 from comity.plan.ways import Ways
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 @dataclass(slots=True)
-class PlanPatterns:
+class LivePatterns:
     """The patterns of a plan over events; without a lateness nothing is complete before the end."""
 
     plan: Plan
@@ -38,20 +41,16 @@ class PlanPatterns:
         if is_counted and not self.is_late(event):
             self._stream.extraction.see(event)
 
-    def see_times(self, times: Iterable[int]) -> None:
-        """Note the times of events, the first and the last of them at least, that all count."""
-        for time in times:
-            if not self._stream.is_late(time):
-                self._stream.extraction.see_time(time)
-
     def is_late(self, event: Event) -> bool:
         """Whether its time was complete before it came."""
         assert event.time is not None, "events without a time are rejected"
         return self._stream.done is not None and self._stream.is_late(microseconds(event.time))
 
-    def is_operand(self, delivery: str) -> bool:
-        """Whether what is delivered under this name is for an operand."""
-        return delivery in self._operands
+    @property
+    def newest(self) -> datetime | None:
+        """The newest time that was seen."""
+        latest = self._stream.extraction.latest
+        return None if latest is None else _EPOCH + timedelta(microseconds=latest)
 
     def take(self, delivery: str, event: Event) -> None:
         """An event for an operand, in the subscriber's terms."""

@@ -19,13 +19,13 @@ class Remembers(Protocol):
         """Whether it was not delivered yet; from now on it was."""
 
 
-class Remembered:
+class RememberedInMemory:
     """The identities of notifications in memory, forgotten by the hour of their events.
 
     >>> from datetime import UTC
     >>> from comity.event.event import Event
     >>> fire = Notification("police", "fires", Event("1", "/a", "house.Fire", datetime(2026, 1, 1, tzinfo=UTC)))
-    >>> remembered = Remembered()
+    >>> remembered = RememberedInMemory()
     >>> remembered.is_new(fire), remembered.is_new(fire)
     (True, False)
     >>> remembered.forget_before(datetime(2026, 1, 2, tzinfo=UTC))

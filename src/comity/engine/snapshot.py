@@ -20,6 +20,8 @@ class Snapshot(msgspec.Struct, array_like=True, frozen=True):
     now: datetime | None
     hour: datetime
     """Of the time by which events are too old."""
+    newest_wanted: datetime | None
+    """The newest time of an event that some profile wanted."""
     counts: tuple[int, int, int, int]
     remembered: dict[int, list[tuple[str, str, str]]]
     patterns: SavedStream

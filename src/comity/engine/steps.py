@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class PlannedStep:
     """A test, and the way on which a hit goes on."""
 
     profile: str | None
@@ -32,7 +32,7 @@ class Step:
     condition: Expression
     _condition_key: str | None = field(default=None, init=False)
 
-    def is_same(self, other: Step) -> bool:
+    def is_same(self, other: PlannedStep) -> bool:
         """Whether two steps of one profile on one way ask the same."""
         return self.condition is other.condition or self._key() == other._key()
 
@@ -42,10 +42,10 @@ class Step:
         return self._condition_key
 
 
-def steps_of(ways: Ways) -> dict[str, list[Step]]:
+def steps_of(ways: Ways) -> dict[str, list[PlannedStep]]:
     """By source type, the steps of a plan in their order."""
     return {
-        name: [Step(test.profile, ways.ways[test.way], test.condition) for test in tests]
+        name: [PlannedStep(test.profile, ways.ways[test.way], test.condition) for test in tests]
         for name, tests in ways.tests.items()
     }
 
@@ -56,9 +56,9 @@ class TypeTests:
     A few tests are made one by one; many of them by an index that changes while it matches.
     """
 
-    def __init__(self, type: EventType, steps: Sequence[Step]) -> None:
+    def __init__(self, type: EventType, steps: Sequence[PlannedStep]) -> None:
         self.type = type
-        self._steps: dict[int, Step] = {}
+        self._steps: dict[int, PlannedStep] = {}
         """By number, in the order of the plan."""
         self._ranks: dict[int, int] | None = None
         """The place of each number in that order, where numbers do not say it themselves."""
@@ -70,13 +70,13 @@ class TypeTests:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def match_one(self, event: Event) -> list[Step]:
+    def match_one(self, event: Event) -> list[PlannedStep]:
         """The steps that an event takes."""
         if self._index is not None:
             return [self._steps[number] for number in self._in_order(self._index.match_one(event))]
         return [self._steps[number] for number, holds in self._holds.items() if holds(event)]
 
-    def match_batch(self, batch: pa.RecordBatch) -> Iterator[tuple[int, list[Step]]]:
+    def match_batch(self, batch: pa.RecordBatch) -> Iterator[tuple[int, list[PlannedStep]]]:
         """The same for those events of a batch that take any; columns are named by dotted path."""
         matches = self._indexed().match(batch)
         bounds, numbers = matches.offsets.tolist(), matches.ids.tolist()
@@ -84,7 +84,7 @@ class TypeTests:
             if begin < end:
                 yield row, [self._steps[number] for number in self._in_order(numbers[begin:end])]
 
-    def change(self, steps: Sequence[Step]) -> tuple[int, int]:
+    def change(self, steps: Sequence[PlannedStep]) -> tuple[int, int]:
         """Other steps from now on, in a group; those that stay are not touched. Gives how many came and went."""
         numbers = self._kept(steps)
         gone = self._steps.keys() - set(numbers)
@@ -98,7 +98,7 @@ class TypeTests:
             self._settle()
         return len(come), len(gone)
 
-    def _kept(self, steps: Iterable[Step]) -> list[int | None]:
+    def _kept(self, steps: Iterable[PlannedStep]) -> list[int | None]:
         """For each step the number that it has already, None for a new one."""
         known: dict[tuple[str | None, str], list[int]] = {}
         for number, step in self._steps.items():
@@ -112,7 +112,7 @@ class TypeTests:
             found.append(kept)
         return found
 
-    def _exchange(self, come: Sequence[Step], gone: Iterable[int]) -> list[int]:
+    def _exchange(self, come: Sequence[PlannedStep], gone: Iterable[int]) -> list[int]:
         """Put steps in the place of others; gives their numbers."""
         if self._index is not None:
             for number in gone:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import shutil
-import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial, reduce
-from logging import WARNING
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.claim import FolderLock, lock_folder
+from comity.connect.growing import PassedOver, check_folders
 from comity.errors import ComityError, Misuse, Place
-from comity.event.formats.table import SUFFIXES, unknown_files
+from comity.event.formats.table import SUFFIXES
 from comity.limits import Limits, limited, limits
-from comity.logs import log
 from comity.pipeline.checkpoint import check_checkpoint, sync_checkpoint
 from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.failure import spark_failures
@@ -27,8 +25,6 @@ from comity.pipeline.quarantine import Quarantine
 
 CHECKPOINT = ".checkpoint"
 _WORK = ".work-"
-_LOOK_S = 10.0
-"""Seconds between two looks for files that nobody reads."""
 _EVENT_FILES = "*{" + ",".join(SUFFIXES) + "}"
 _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 
@@ -53,8 +49,10 @@ class FileBatches:
     _lock: FolderLock | None = field(default=None, init=False)
     _bounds: Limits = field(default_factory=limits, init=False)
     _folders: tuple[Path, ...] = field(default=(), init=False)
-    _told: set[Path] = field(default_factory=set, init=False)
-    _looked_at: float = field(default=0.0, init=False)
+    _passed_over: PassedOver = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._passed_over = PassedOver(self.on_unknown)
 
     def start(
         self,
@@ -83,16 +81,8 @@ class FileBatches:
             return writer.option("checkpointLocation", str(self.out / CHECKPOINT)).trigger(**trigger).start()
 
     def look_around(self) -> None:
-        """Tell of files that are passed over; calls that follow closely on one another do not look again."""
-        if time.monotonic() - self._looked_at < _LOOK_S:
-            return
-        self._looked_at = time.monotonic()
-        unknown = [file for folder in self._folders if folder.is_dir() for file in unknown_files(folder)]
-        new = [file for file in unknown if file not in self._told]
-        self._told = set(unknown)  # no more than is there, however many come and go
-        if new:
-            log("files passed over", level=WARNING, files=len(new), example=str(new[0]))
-            self.on_unknown(new)
+        """Tell of files that are passed over."""
+        self._passed_over.look(self._folders)
 
     def close(self) -> None:
         """Leave the folder to others."""
@@ -128,13 +118,6 @@ class FileBatches:
         quarantine.forget(number)
 
 
-def check_folders(folders: Iterable[Path]) -> None:
-    """Raise `Misuse` for what a stream cannot be read from."""
-    for folder in folders:
-        if not folder.is_dir():
-            raise Misuse("a stream is read from a folder", code="not-a-folder", place=Place(str(folder)))
-
-
 def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **options: str) -> DataFrame:
     """The paths of new files, of whatever form; their content is read by the batch."""
     reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).option("maxFilesPerTrigger", files_per_batch)
@@ -152,15 +135,3 @@ def attempt_folder(out: Path, number: int) -> Path:
     for stale in out.glob(f"{_WORK}*"):
         shutil.rmtree(stale, ignore_errors=True)
     return out / f"{_WORK}{number}-{uuid.uuid4().hex[:12]}"
-
-
-def lag_s(files: Sequence[str]) -> float | None:
-    """How old the oldest of the files is now; None when there is none."""
-    return max((time.time() - _changed_at(file) for file in files), default=None)
-
-
-def _changed_at(file: str) -> float:
-    try:
-        return Path(file).stat().st_mtime
-    except OSError:  # it may be on another machine's disk
-        return time.time()

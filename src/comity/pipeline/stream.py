@@ -12,7 +12,7 @@ import json
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -25,10 +25,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.delivered import Delivered
-from comity.connect.folder import REJECTED, Results
+from comity.connect.folder import LATE, REJECTED, Results
+from comity.connect.growing import lag_s
 from comity.connect.notification import identity_of
-from comity.connect.port import Message
-from comity.connect.published import published_batches, read_messages
+from comity.connect.published import stored_keys
 from comity.connect.staged import staged_results
 from comity.errors import ComityError
 from comity.event.formats.table import is_file_fault
@@ -39,9 +39,9 @@ from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
 from comity.limits import limits
-from comity.pipeline.batches import FileBatches, attempt_folder, lag_s
+from comity.pipeline.batches import FileBatches, attempt_folder
 from comity.pipeline.deliver import is_wanted, observe_hits
-from comity.pipeline.detect.batches import LATE_FOLDER, PatternBatches, late_lines
+from comity.pipeline.detect.batches import PatternBatches, late_lines
 from comity.pipeline.detect.extract import staged_figures
 from comity.pipeline.detect.federation import remove_staged
 from comity.pipeline.detect.state import Progress
@@ -174,7 +174,7 @@ class StreamRun:
             self.out.mkdir(parents=True, exist_ok=True)
             self._delivered = Delivered(self.out)
             if self._delivered.noted("taken over") is None:
-                self._delivered.take(_keys_of(self.out, self.federation.current().domains))
+                self._delivered.take(stored_keys(self.out, self.federation.current().domains))
                 self._delivered.note("taken over", "yes")
         return self._delivered
 
@@ -249,7 +249,7 @@ class StreamRun:
         self, summary: Summary, staging: Path, prepared: PreparedPlan, reports: Sequence[str], number: int
     ) -> Summary:
         """Publish what no earlier batch delivered."""
-        names = [*prepared.plan.subscribers, REJECTED, *([LATE_FOLDER] if prepared.plan.patterns else [])]
+        names = [*prepared.plan.subscribers, REJECTED, *([LATE] if prepared.plan.patterns else [])]
         told = self._patterns.told(number) if prepared.plan.patterns else frozenset()
         new = (one for one in prepared.patterns.found(reports) if one.id not in told)
         reported = ((to, line) for to, _, line in prepared.patterns.notifications(new))
@@ -258,7 +258,7 @@ class StreamRun:
         with self.delivered.batch(number):
             with staged_results(self.out, names, self.results, number) as staged:
                 for line in late_lines(candidates_beside(staging)):
-                    staged.put(LATE_FOLDER, line)
+                    staged.put(LATE, line)
                 for to, line in chain(_staged_lines(staging), reported):
                     if to == REJECTED:
                         if is_file_fault(reasons.take(json.loads(line))):
@@ -302,14 +302,3 @@ def _staged_lines(staging: Path) -> Iterator[tuple[str, bytes]]:
     for batch in dataset(files, format="parquet").to_batches() if files else ():
         for to, line in zip(batch.column("to").to_pylist(), batch.column("line").to_pylist(), strict=True):
             yield to, line.encode()
-
-
-def _keys_of(out: Path, subscribers: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The keys and days of the notifications that a run left in its results folder."""
-    for subscriber in subscribers:
-        for batch in published_batches(out, subscriber):
-            if batch.series == "part":
-                for message in read_messages(batch.files, subscriber):
-                    if isinstance(message, Message):
-                        found = identity_of(message.line)
-                        yield found.key, found.day

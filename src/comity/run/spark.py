@@ -71,7 +71,7 @@ def wait_for(query: Any, stream: HasFault, *, meanwhile: Callable[[], None], sto
 def _wait_for(query: Any, meanwhile: Callable[[], None], stopping: Callable[[], None]) -> bool:
     from comity.pipeline.failure import spark_failures
 
-    with _asked_to_stop() as asked, spark_failures():
+    with asked_to_stop() as asked, spark_failures():
         while not asked.is_set() and not query.awaitTermination(1):
             meanwhile()
         if asked.is_set():
@@ -91,7 +91,7 @@ class _Asked(threading.Event):
 
 
 @contextmanager
-def _asked_to_stop() -> Iterator[_Asked]:
+def asked_to_stop() -> Iterator[_Asked]:
     """Set by the first Ctrl-C or SIGTERM, which as an exception would leave half an answer in the bridge to Java."""
     asked = _Asked()
     if not _gets_signals():
@@ -130,7 +130,7 @@ def on_spark(spark: Any, work: Callable[[], _T]) -> _T:
         except BaseException as error:
             found.set_exception(error)
 
-    with _asked_to_stop() as asked:
+    with asked_to_stop() as asked:
         threading.Thread(target=do, name="comity-work", daemon=True).start()
         while not (found.done() or asked.is_set()):
             asked.wait(_NAP_S)

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.connect.claim import claimed_folder
+from comity.connect.growing import check_folders
+from comity.errors import Misuse, Place
 from comity.event.formats.table import SUFFIXES
 from comity.federation.watch import Removed, WatchedFederation
 from comity.logs import log
 from comity.run.accounts import Accounts
+from comity.run.live_stream import NEXT
 from comity.run.metrics import MetricsOutput
 from comity.run.observer import Notice, Observer, Silent
 from comity.run.request import RunRequest, StreamPace
@@ -35,8 +38,6 @@ def run_stream(
     request: RunRequest, pace: StreamPace, observer: Observer | None = None, measured: MetricsOutput | None = None
 ) -> StreamTotals:
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
-    from comity.pipeline.batches import check_folders  # Spark's own library takes a second to load
-
     observer = observer or Silent()
     watched = watched_federation(request.folder, observer)
     folders = [path.resolve() for path in request.sources.paths]
@@ -46,6 +47,10 @@ def run_stream(
         accounts = Accounts(outbox, watched.current, observer, measured or MetricsOutput())
         stream = stack.enter_context(closing(_stream(request, watched, accounts)))
         stream.check_notes()
+        if stream.delivered.noted(NEXT) is not None:
+            hint = "go on with --engine local, begin anew with --overwrite, or choose another folder"
+            reason = "a stream in one process has worked on this folder"
+            raise Misuse(reason, code="other-engine", place=Place(str(request.out)), hint=hint)
         landed = stack.enter_context(landing(request))
         spark = start_spark(request.spark, observer)
         accounts.start()

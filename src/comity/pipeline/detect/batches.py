@@ -16,8 +16,6 @@ from comity.pipeline.detect.buckets import BucketJob, HasPatterns, PatternWork, 
 from comity.pipeline.detect.extract import LATE, Extracted, staged_files, staged_lines
 from comity.pipeline.detect.state import EndReport, Ends, PatternStates, Progress
 
-LATE_FOLDER = "late"
-"""The folder of events that came too late to take part in patterns."""
 _FEWEST_BUCKETS = 2
 _BUCKETS_A_CORE = 2
 

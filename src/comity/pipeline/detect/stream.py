@@ -18,7 +18,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from comity.connect.folder import REJECTED
+from comity.connect.folder import LATE, REJECTED
+from comity.connect.growing import lag_s
 from comity.connect.staged import staged_results
 from comity.errors import ComityError
 from comity.event.formats.table import is_file_fault
@@ -28,8 +29,8 @@ from comity.event.window import Window
 from comity.pattern.bound import BoundPattern
 from comity.pattern.bounds import check_bounded
 from comity.pattern.rows import ReportRow
-from comity.pipeline.batches import FileBatches, attempt_folder, lag_s
-from comity.pipeline.detect.batches import LATE_FOLDER, PatternBatches, late_lines
+from comity.pipeline.batches import FileBatches, attempt_folder
+from comity.pipeline.detect.batches import PatternBatches, late_lines
 from comity.pipeline.detect.buckets import read_found
 from comity.pipeline.detect.extract import REFUSED, Extracted, staged_lines
 from comity.pipeline.detect.run import PatternSession
@@ -185,7 +186,7 @@ class DetectStream:
         """Publish what the batch reports, in the place of an earlier attempt: no other batch reports the same."""
         delivered: Counter[str] = Counter()
         reasons = ReasonCounts()
-        folders = (REPORTS_FOLDER, REJECTED, LATE_FOLDER)
+        folders = (REPORTS_FOLDER, REJECTED, LATE)
         told = self._batches.told(number)
         with staged_results(self.out, folders, batch=number) as results:
             for report in (one for one in found if one.id not in told):
@@ -197,7 +198,7 @@ class DetectStream:
                 results.put(REJECTED, line)
             late = late_lines(staged)
             for event in late:
-                results.put(LATE_FOLDER, event)
+                results.put(LATE, event)
         return Summary(
             seen.events + seen.rejected,
             seen.rejected,

@@ -1,0 +1,76 @@
+"""A federation over events as they come, in this process."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+
+from comity.connect.growing import check_folders
+from comity.connect.landing import Landing
+from comity.logs import log
+from comity.run.accounts import Accounts
+from comity.run.live_stream import LiveStream
+from comity.run.metrics import MetricsOutput
+from comity.run.observer import Observer, Silent
+from comity.run.request import RunRequest, StreamPace
+from comity.run.sources import look_after, wait_for_ends
+from comity.run.spark import asked_to_stop
+from comity.run.stream import claimed_for_stream, landing, not_read, set_aside, watched_federation
+from comity.run.totals import StreamTotals
+
+
+def run_live(
+    request: RunRequest, pace: StreamPace, observer: Observer | None = None, measured: MetricsOutput | None = None
+) -> StreamTotals:
+    """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
+    observer = observer or Silent()
+    watched = watched_federation(request.folder, observer)
+    folders = [path.resolve() for path in request.sources.paths]
+    check_folders(folders)
+    with ExitStack() as stack:
+        outbox = stack.enter_context(claimed_for_stream(request))
+        accounts = Accounts(outbox, watched.current, observer, measured or MetricsOutput())
+        landed = stack.enter_context(landing(request))
+        stream = LiveStream(
+            watched,
+            request.out,
+            folders,
+            [one.folder for one in landed],
+            request.results,
+            request.sources.owners(request.out),
+            pace.files_per_batch,
+            accounts.take,
+            accounts.end,
+            on_unknown=lambda files: observer.warning(not_read(files)),
+            on_set_aside=lambda file: observer.warning(set_aside(file)),
+        )
+        stack.enter_context(closing(stream))
+        accounts.remembered = stream.delivered.remembered
+        accounts.start()
+        request.remember()
+        log("stream started", federation=request.federation.name, sources=len(folders) + len(landed))
+        if not _read_on(stream, landed, pace, accounts):
+            observer.stopped()
+    log("stream stopped", batches=accounts.totals.batches, records=accounts.totals.records)
+    return accounts.totals
+
+
+def _read_on(stream: LiveStream, landed: list[Landing], pace: StreamPace, accounts: Accounts) -> bool:
+    """Take what is new, again and again; gives whether it came to its end by itself."""
+    with asked_to_stop() as asked:
+        if pace.until_empty:
+            wait_for_ends(landed)
+        waiting = stream.new_files()
+        while not asked.is_set():
+            look_after(landed)
+            if waiting:
+                waiting = stream.take_next(waiting)
+            elif pace.until_empty:
+                stream.finish()
+                return True
+            else:
+                stream.idle()
+                asked.wait(pace.trigger_s)
+            if not waiting and not pace.until_empty:
+                waiting = stream.new_files()
+        accounts.stop()
+    return False
