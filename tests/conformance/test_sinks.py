@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from comity.connect.connectors.memory_sink import Fault, MemorySink
+from comity.connect.connectors.memory_sink import MemorySink, SinkFault
 from comity.connect.connectors.stdout import StdoutSink
 from comity.connect.connectors.webhook_out import WebhookOutOptions, WebhookSink
 from comity.testing.receiver import PlannedReply, WebhookReceiver
@@ -41,14 +41,14 @@ class MemoryBench:
 
     def fail(self, fault, times):
         self._down = fault == "down"
-        self._faults.extend([Fault(fault)] * times if times else [])
+        self._faults.extend([SinkFault(fault)] * times if times else [])
 
     def mend(self):
         for sink in self._sinks:
             sink.down = False
 
     def _next(self):
-        return self._faults.popleft() if self._faults else Fault.NONE
+        return self._faults.popleft() if self._faults else SinkFault.NONE
 
 
 class TestMemory(SinkConformance):

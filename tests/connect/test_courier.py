@@ -2,7 +2,7 @@
 
 import pytest
 
-from comity.connect.connectors.memory_sink import Fault, MemorySink
+from comity.connect.connectors.memory_sink import MemorySink, SinkFault
 from comity.connect.courier import SINK_DOWN, Courier
 from comity.connect.port import Capability, NotTaken
 from comity.connect.retry import RetryPolicy
@@ -59,7 +59,7 @@ def carried(one, messages):
 
 
 def test_carry_retries_with_growing_waits(time):
-    sink = MemorySink([Fault.NONE, Fault.BUSY, Fault.BUSY, Fault.BUSY])
+    sink = MemorySink([SinkFault.NONE, SinkFault.BUSY, SinkFault.BUSY, SinkFault.BUSY])
     settled = carried(courier(sink, time), MESSAGES[:3])
     assert time.waits == [1.0, 2.0, 4.0]
     assert [one.failure for one in settled] == [None] * 3
@@ -68,7 +68,7 @@ def test_carry_retries_with_growing_waits(time):
 
 def test_carry_notes_what_was_taken_before_it_waits(time):
     noted = []
-    sink = MemorySink([Fault.NONE, Fault.NONE, Fault.BUSY, Fault.BUSY])
+    sink = MemorySink([SinkFault.NONE, SinkFault.NONE, SinkFault.BUSY, SinkFault.BUSY])
     one = courier(sink, time, on_retry=lambda error, wait_s: noted.append("wait"))
     one.carry(MESSAGES[:4], lambda settled: noted.append(len(settled)))
     assert noted == [1, 1, "wait", "wait", 2]
@@ -76,7 +76,7 @@ def test_carry_notes_what_was_taken_before_it_waits(time):
 
 def test_carry_gives_up_with_attempts_and_times(time):
     time.now = 50.0
-    sink = MemorySink([Fault.BUSY] * 4)
+    sink = MemorySink([SinkFault.BUSY] * 4)
     first, second = carried(courier(sink, time), MESSAGES[:2])
     assert (first.failure.code, first.failure.attempts) == ("sink-busy", 4)
     assert (first.failure.first_tried_s, first.failure.last_tried_s) == (50.0, 57.0)
@@ -87,7 +87,7 @@ def test_carry_gives_up_with_attempts_and_times(time):
 
 
 def test_carry_a_refused_message_without_retry_or_suspicion(time):
-    sink = MemorySink([Fault.NONE, Fault.REFUSE])
+    sink = MemorySink([SinkFault.NONE, SinkFault.REFUSE])
     settled = carried(courier(sink, time), MESSAGES[:4])
     assert [one.failure.code if one.failure else None for one in settled] == [None, "sink-refused", None, None]
     assert sink.offers == 4

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from comity.connect.connectors.memory import MemorySource
-from comity.connect.connectors.memory_sink import Fault, MemorySink
+from comity.connect.connectors.memory_sink import MemorySink, SinkFault
 from comity.connect.delivered import Delivered
 from comity.connect.durable import make_folder, write_whole
 from comity.connect.folder import REJECTED, Results, publish
@@ -115,7 +115,7 @@ def test_a_dead_letter_is_on_the_disk_before_the_note_that_it_is_settled(
 
     monkeypatch.setattr(KeyLog, "add", look_first)
     publish_lines(tmp_path, [notification(0), notification(1)], batch=0)
-    sink = MemorySink(faults=[Fault.REFUSE, Fault.REFUSE])
+    sink = MemorySink(faults=[SinkFault.REFUSE, SinkFault.REFUSE])
     policy = RetryPolicy(attempts=1, first_delay_s=0.0)
     assert Outbox(tmp_path, {"house_a": {"screen": sink}}, policy=policy).send()[0].dead_letters == 2
     assert told

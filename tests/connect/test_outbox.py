@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.connect.connectors.memory_sink import Fault, MemorySink, SenderKilled
+from comity.connect.connectors.memory_sink import MemorySink, SenderKilled, SinkFault
 from comity.connect.courier import Courier
 from comity.connect.outbox import Outbox, SinkCount, open_sinks
 from comity.connect.replay import replay_sink
@@ -99,7 +99,7 @@ def test_send_puts_a_broken_line_aside(tmp_path):
 def test_send_tells_what_happens(tmp_path):
     publish(tmp_path, [notification(number) for number in range(6)], files=1)
     events = []
-    sink = MemorySink([Fault.NONE, *[Fault.BUSY] * 3])
+    sink = MemorySink([SinkFault.NONE, *[SinkFault.BUSY] * 3])
     outbox(tmp_path, sink, on_event=events.append).send()
     assert [(event.kind, event.count) for event in events] == [
         ("taken", 1),
@@ -196,7 +196,7 @@ def test_open_sinks_by_domain_and_name(tmp_path):
 
 # A history: what is published, how the sink behaves, and where the sender dies.
 
-FAULTS = st.lists(st.sampled_from(list(Fault)), max_size=8)
+FAULTS = st.lists(st.sampled_from(list(SinkFault)), max_size=8)
 STEPS = st.one_of(
     st.tuples(st.just("publish"), st.integers(1, 9), st.integers(1, 3)),
     st.tuples(st.just("publish in part"), st.integers(1, 9), st.integers(0, 5)),
@@ -251,7 +251,7 @@ class History:
         lost, take = set(), sink._take
 
         def watched(one, number, fault):
-            if fault is Fault.LOSE_ANSWER:
+            if fault is SinkFault.LOSE_ANSWER:
                 lost.add(one.key)
             take(one, number, fault)
 
@@ -296,7 +296,7 @@ class Dying:
 def test_replay_between_a_crash_and_the_restart_is_not_repeated(tmp_path):
     """The crash comes between a dead letter and the note of it; the replay removes the only trace of it."""
     publish(tmp_path, [notification(1)])
-    refusing, sink = MemorySink([Fault.REFUSE]), MemorySink()
+    refusing, sink = MemorySink([SinkFault.REFUSE]), MemorySink()
     with pytest.raises(SenderKilled), Dying(6):  # first the folders of the log and of the dead letter, then the letter
         outbox(tmp_path, refusing).send()
     assert dead_keys(tmp_path) == keys([notification(1)])

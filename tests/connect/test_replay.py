@@ -3,7 +3,7 @@
 import pytest
 from tests.connect.test_dead_letters import letter
 
-from comity.connect.connectors.memory_sink import Fault, MemorySink, SenderKilled
+from comity.connect.connectors.memory_sink import MemorySink, SenderKilled, SinkFault
 from comity.connect.courier import Courier
 from comity.connect.dead_letters import append_dead_letters, dead_letter_path, read_dead_letters
 from comity.connect.replay import Replayed, replay_sink
@@ -38,7 +38,7 @@ def test_replay_without_dead_letters(tmp_path):
 
 
 def test_replay_keeps_what_is_refused_with_its_attempts(tmp_path, letters):
-    sink = MemorySink([Fault.NONE, Fault.REFUSE])
+    sink = MemorySink([SinkFault.NONE, SinkFault.REFUSE])
     assert replayed(tmp_path, sink) == Replayed("house_a", "screen", 8, 1)
     (left,) = read_dead_letters(dead_letter_path(tmp_path, "house_a", "screen"))
     assert (left.key, left.attempts, left.code) == (letters[1].key, 4, "sink-refused")
@@ -55,7 +55,7 @@ def test_replay_to_a_sink_that_is_down_changes_only_those_that_were_tried(tmp_pa
 
 
 def test_replay_after_a_crash_passes_over_what_was_taken(tmp_path, letters):
-    first = MemorySink([*[Fault.NONE] * 6, Fault.CRASH])
+    first = MemorySink([*[SinkFault.NONE] * 6, SinkFault.CRASH])
     with pytest.raises(SenderKilled):
         replayed(tmp_path, first)
     assert dead_keys(tmp_path) == [one.key for one in letters]

@@ -28,7 +28,7 @@ from comity.expression.render import render
 from comity.expression.scope import Scope
 from comity.expression.simplify import simplify
 from comity.expression.tree import Expression
-from comity.language import Capability, split
+from comity.language import LanguageCapability, split
 from comity.language.comity import COMITY
 from comity.language.language import NONE
 from comity.language.parquet import PARQUET
@@ -94,7 +94,7 @@ def test_law_over_any_expressions(data: st.DataObject) -> None:
 
 @settings(max_examples=5_000 if NIGHTLY else 200, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), st.sampled_from(LANGUAGES) | capabilities())
-def test_nothing_is_lost_towards_other_languages(data: st.DataObject, can: Capability) -> None:
+def test_nothing_is_lost_towards_other_languages(data: st.DataObject, can: LanguageCapability) -> None:
     mapping = data.draw(mappings())
     tree = data.draw(filters_for(mapping))
     found = translated(mapping, tree)

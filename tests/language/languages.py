@@ -31,19 +31,19 @@ from comity.expression.tree import (
     TextTest,
     attributes,
 )
-from comity.language.capability import EVERYTHING, FORMS, Capability, Missing
+from comity.language.capability import EVERYTHING, FORMS, LanguageCapability, MissingPolicy
 
 _SOME = st.sampled_from([True, True, False])
 
 
 @st.composite
-def capabilities(draw: st.DrawFn) -> Capability:
+def capabilities(draw: st.DrawFn) -> LanguageCapability:
     """Languages that lack anything: operators of some kinds, connectives, arithmetic, attributes, room."""
     operators = {}
     for kind, all_of_kind in EVERYTHING.operators.items():
         if draw(_SOME):
             operators[kind] = frozenset(one for one in sorted(all_of_kind) if draw(_SOME))
-    return Capability(
+    return LanguageCapability(
         "generated",
         operators=operators,
         conjunction=draw(_SOME),
@@ -57,7 +57,7 @@ def capabilities(draw: st.DrawFn) -> Capability:
         functions=frozenset(one for one in sorted(FORMS) if draw(st.booleans())),
         nested_paths=draw(st.booleans()),
         mixed_numbers=draw(st.booleans()),
-        missing=draw(st.sampled_from(Missing)),
+        missing=draw(st.sampled_from(MissingPolicy)),
         envelope=frozenset(one for one in sorted(ENVELOPE) if draw(st.booleans())),
         is_type=draw(st.booleans()),
     )
@@ -67,7 +67,7 @@ class Foreign(AssertionError):
     """The filter uses something that the language does not have."""
 
 
-def check(native: Expression, capability: Capability, type: EventType | None) -> None:
+def check(native: Expression, capability: LanguageCapability, type: EventType | None) -> None:
     """Walk over a native part and demand of everything in it that the capability has it."""
     if isinstance(native, Literal) or capability.is_ours:
         return
@@ -93,7 +93,7 @@ def _measured(node: Expression) -> tuple[int, int]:
 
 
 class _Checker:
-    def __init__(self, capability: Capability, type: EventType | None) -> None:
+    def __init__(self, capability: LanguageCapability, type: EventType | None) -> None:
         self.can, self.type = capability, type
 
     def need(self, has: bool, what: object) -> None:
@@ -192,9 +192,9 @@ class _Checker:
         return found.kind if found else None
 
 
-def passes(native: Expression, event: Event, missing: Missing) -> bool:
+def passes(native: Expression, event: Event, missing: MissingPolicy) -> bool:
     """Whether an event passes the native part in the logic of its language."""
-    return holds(native, event) if missing is Missing.FALSE else three_valued(native, event) is True
+    return holds(native, event) if missing is MissingPolicy.FALSE else three_valued(native, event) is True
 
 
 def three_valued(node: Expression, event: Event) -> bool | None:

@@ -12,7 +12,7 @@ from comity.expression.bind import bind_text
 from comity.expression.evaluate import holds
 from comity.expression.render import render
 from comity.expression.tree import FALSE, TRUE, Expression
-from comity.language import Capability, Language
+from comity.language import Language, LanguageCapability
 from comity.language.ask import JointAsk, Want, asked_of_source
 from comity.language.language import NONE
 from comity.language.parquet import PARQUET
@@ -67,7 +67,7 @@ def test_asked_of_source_draws_a_box_where_there_is_no_room() -> None:
     assert ask(*texts, language=narrow).text == "x BETWEEN 0 AND 4 AND s BETWEEN 's0' AND 's4'"
 
 
-def assert_asked(trees: list[Expression], capability: Capability, some: list[Event], type: object) -> None:
+def assert_asked(trees: list[Expression], capability: LanguageCapability, some: list[Event], type: object) -> None:
     wants = [Want(str(number), tree) for number, tree in enumerate(trees)]
     found = asked_of_source(wants, Language(capability, render), type=type)  # type: ignore[arg-type]
     if found.native not in (TRUE, FALSE):
@@ -79,12 +79,12 @@ def assert_asked(trees: list[Expression], capability: Capability, some: list[Eve
 
 
 @given(typed_filters(3), capabilities() | st.just(PARQUET.capability), st.lists(events(BASE), min_size=1, max_size=5))
-def test_asked_of_source_loses_nothing(texts: list[str], capability: Capability, some: list[Event]) -> None:
+def test_asked_of_source_loses_nothing(texts: list[str], capability: LanguageCapability, some: list[Event]) -> None:
     assert_asked([bind_text(text, typed_scope()) for text in texts], capability, some, BASE)
 
 
 @given(st.lists(filters(1), min_size=1, max_size=3), capabilities(), st.lists(events(), min_size=1, max_size=3))
 def test_asked_of_source_loses_nothing_of_any_kind(
-    trees: list[Expression], capability: Capability, some: list[Event]
+    trees: list[Expression], capability: LanguageCapability, some: list[Event]
 ) -> None:
     assert_asked(trees, capability, some, SAMPLE)

@@ -15,7 +15,7 @@ from comity.event.taxonomy import Taxonomy
 from comity.expression.bind import bind_text
 from comity.expression.render import render
 from comity.expression.scope import Scope
-from comity.language import EVERYTHING, NOTHING, Capability, Language, Missing
+from comity.language import EVERYTHING, NOTHING, Language, LanguageCapability, MissingPolicy
 from comity.language.capability import EQUALITY, ORDER, RANGES, for_kinds
 from comity.language.languages import LANGUAGES
 from comity.language.parquet import CAPABILITY as PARQUET
@@ -48,7 +48,7 @@ TABLES = {"severities": {"low": 1, "middle": 2, "high": 3}}
 _OF_NUMBERS = for_kinds([Kind.INT, Kind.FLOAT], ORDER)
 
 
-def _variant(name: str, base: Capability, **changes: object) -> Language:
+def _variant(name: str, base: LanguageCapability, **changes: object) -> Language:
     return Language(replace(base, name=name, **changes), render)  # type: ignore[arg-type]
 
 
@@ -66,7 +66,7 @@ VARIANTS = [
     ),
     _variant("like", NOTHING, operators=for_kinds([Kind.STRING], EQUALITY, ["like"]), conjunction=True),
     _variant("complement", NOTHING, operators=for_kinds(Kind, EQUALITY, ORDER), negation=True, conjunction=True),
-    _variant("sql", EVERYTHING, is_ours=False, missing=Missing.UNKNOWN, functions=frozenset({"lower", "abs"})),
+    _variant("sql", EVERYTHING, is_ours=False, missing=MissingPolicy.UNKNOWN, functions=frozenset({"lower", "abs"})),
 ]
 KNOWN = {**LANGUAGES, **{one.name: one for one in VARIANTS}}
 

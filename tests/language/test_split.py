@@ -11,7 +11,7 @@ from comity.expression.bind import bind_text
 from comity.expression.evaluate import holds
 from comity.expression.render import render
 from comity.expression.tree import TRUE, Expression
-from comity.language import EVERYTHING, NOTHING, Capability, Missing, split
+from comity.language import EVERYTHING, NOTHING, LanguageCapability, MissingPolicy, split
 from comity.language.languages import LANGUAGES
 from comity.language.parquet import PARQUET
 from comity.testing.expressions import SAMPLE, events, filters, open_events, open_filters
@@ -22,7 +22,7 @@ CAPABILITIES = capabilities() | st.sampled_from([one.capability for one in LANGU
 SMALL_FILTERS = typed_filters(1).map(lambda texts: bind_text(texts[0], typed_scope()))
 
 
-def assert_split(tree: Expression, capability: Capability, some: list[Event], type: object) -> None:
+def assert_split(tree: Expression, capability: LanguageCapability, some: list[Event], type: object) -> None:
     found = split(tree, capability, type=type)  # type: ignore[arg-type]
     check(found.native, capability, type)  # type: ignore[arg-type]
     noted(f"native is {'true' if found.native == TRUE else 'all' if found.is_exact else 'a part'}")
@@ -35,17 +35,19 @@ def assert_split(tree: Expression, capability: Capability, some: list[Event], ty
 
 
 @given(filters(), CAPABILITIES, st.lists(events(), min_size=1, max_size=4))
-def test_split_of_a_typed_filter(tree: Expression, capability: Capability, some: list[Event]) -> None:
+def test_split_of_a_typed_filter(tree: Expression, capability: LanguageCapability, some: list[Event]) -> None:
     assert_split(tree, capability, some, SAMPLE)
 
 
 @given(SMALL_FILTERS, CAPABILITIES, st.lists(events(BASE), min_size=1, max_size=6))
-def test_split_of_a_typed_filter_on_few_attributes(tree: Expression, can: Capability, some: list[Event]) -> None:
+def test_split_of_a_typed_filter_on_few_attributes(
+    tree: Expression, can: LanguageCapability, some: list[Event]
+) -> None:
     assert_split(tree, can, some, BASE)
 
 
 @given(open_filters(), CAPABILITIES, st.lists(open_events(), min_size=1, max_size=4))
-def test_split_of_an_open_filter(tree: Expression, capability: Capability, some: list[Event]) -> None:
+def test_split_of_an_open_filter(tree: Expression, capability: LanguageCapability, some: list[Event]) -> None:
     assert_split(tree, capability, some, None)
 
 
@@ -66,4 +68,4 @@ def test_split_by_nothing_asks_for_everything(tree: Expression) -> None:
 def test_parquet_passes_the_same_events_in_the_logic_of_sql(tree: Expression, some: list[Event]) -> None:
     found = split(tree, PARQUET.capability, type=SAMPLE)
     for one in some:
-        assert passes(found.native, one, Missing.UNKNOWN) == holds(found.native, one)
+        assert passes(found.native, one, MissingPolicy.UNKNOWN) == holds(found.native, one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from comity.connect.delivered import Remembered
+from comity.connect.delivered import DeliveredSize
 from comity.limits import limited
 from comity.plan.metrics import RunMetrics
 from comity.plan.stages import Summary
@@ -70,8 +70,8 @@ def test_two_runs_share_nothing() -> None:
 def test_what_a_stream_remembers() -> None:
     metrics = RunMetrics("city")
     assert not [name for name, *_ in samples(metrics) if name.startswith("comity_remembered")]
-    metrics.remember(Remembered(0, 4_096, None))
-    metrics.remember(Remembered(7, 8_192, "1970-01-03"))
+    metrics.remember(DeliveredSize(0, 4_096, None))
+    metrics.remember(DeliveredSize(7, 8_192, "1970-01-03"))
     found = {name: value for (name, *_), value in samples(metrics).items() if name.startswith("comity_remembered")}
     assert found == {
         "comity_remembered_notifications": 7,

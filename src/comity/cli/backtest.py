@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from comity.federation import Federation
-    from comity.plan.backtest import Report, Tally
+    from comity.plan.backtest import BacktestReport, Tally
 
 EXAMPLE = "Example:  comity backtest examples/two_houses --profile serious_fires --events examples/two_houses/events"
 
@@ -177,7 +177,7 @@ def _columns() -> int:
     return max(20, shown.width - 2) if shown.is_terminal else _PLAIN_COLUMNS
 
 
-def _print(shown: Console, report: Report, width: int) -> None:
+def _print(shown: Console, report: BacktestReport, width: int) -> None:
     from comity.event.times import format_timestamp
     from comity.plan.backtest import BLOCKS, length
 

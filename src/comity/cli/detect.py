@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from comity.cli.counts import print_counts
-from comity.cli.match import Engine
+from comity.cli.match import MatchEngine
 from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import FailOn, FailOnOption, RejectedRecords, leave_if_rejected
 from comity.cli.screen import Screen
@@ -49,7 +49,7 @@ def detect(
         ),
     ],
     types: TypesOption = None,
-    engine: Annotated[Engine, typer.Option(help="In this process, or on Spark.")] = Engine.LOCAL,
+    engine: Annotated[MatchEngine, typer.Option(help="In this process, or on Spark.")] = MatchEngine.LOCAL,
     stream: Annotated[
         bool, typer.Option("--stream", help="Report while events come: - with the local engine, a folder on Spark.")
     ] = False,
@@ -98,7 +98,7 @@ def detect(
     Stored events are complete: absences that reach past the last one are reported, unless --until says how far the
     input was observed.
     """
-    from comity.run.detect import DetectRequest, LocalReports, SparkReports
+    from comity.run.detect import DetectRequest, LocalReports, SparkDetection
 
     for output in (out, rejected):
         refuse_overwriting(output, profiles, events)
@@ -114,7 +114,7 @@ def detect(
         clock,
         spark_options(context.ensure_object(Session), master, spark_config),
     )
-    if stream and engine is Engine.SPARK:
+    if stream and engine is MatchEngine.SPARK:
         _refuse({"--until": until, "--count": count, "--rejected": rejected, "--clock": clock})
         _run_stream(request, out, StreamPace(trigger, until_empty, files_per_batch), fail_on, format)
         return
@@ -122,8 +122,8 @@ def detect(
         sink = None if count and out is None else stack.enter_context(result_stream(out))
         refused = stack.enter_context(RejectedRecords.into(rejected))
         reports: Reports
-        if engine is Engine.SPARK:
-            reports = SparkReports(request, refused.add, Screen(format))
+        if engine is MatchEngine.SPARK:
+            reports = SparkDetection(request, refused.add, Screen(format))
         else:
             reports = LocalReports(request, refused.add)
         counts = _write(reports.found(), sink, flush=stream)

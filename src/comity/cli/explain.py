@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from comity.pattern.explain import PatternExplanation
     from comity.plan.asks import LanguageOf
     from comity.plan.explain import Node
-    from comity.plan.why import Reasons, Way
+    from comity.plan.why import Reasons, WayTaken
 
 EXPLAIN_EXAMPLE = "Example:  comity explain examples/two_houses --profile serious_fires"
 WHY_EXAMPLE = "Example:  comity why examples/two_houses --profile serious_fires --event event.json"
@@ -40,7 +40,7 @@ LanguageOption = Annotated[
 ]
 
 
-class Shape(StrEnum):
+class ExplanationForm(StrEnum):
     """The form of an explanation."""
 
     TREE = "tree"
@@ -60,7 +60,7 @@ def explain(
     ] = None,
     language: LanguageOption = None,
     types: TypesOption = None,
-    format: Annotated[Shape, typer.Option(help="A tree, JSON, or a Mermaid graph.")] = Shape.TREE,
+    format: Annotated[ExplanationForm, typer.Option(help="A tree, JSON, or a Mermaid graph.")] = ExplanationForm.TREE,
 ) -> None:
     """Show what runs where.
 
@@ -85,24 +85,24 @@ def explain(
         sinks=loaded.sinks,
         language_of=_language_of(language),
     )
-    if format is Shape.JSON:
+    if format is ExplanationForm.JSON:
         write_json(found.as_dict(), indent=2)
-    elif format is Shape.MERMAID:
+    elif format is ExplanationForm.MERMAID:
         console().print(found.as_mermaid(), lines=True)
     else:
         print_tree(console(), found.as_tree())
 
 
-def _explain_file(path: Path, profile: str | None, taxonomy: Taxonomy | None, format: Shape) -> None:
+def _explain_file(path: Path, profile: str | None, taxonomy: Taxonomy | None, format: ExplanationForm) -> None:
     """Explain the composite profiles of a file."""
     from comity.language.files import read_bound_patterns
     from comity.pattern.explain import explain_patterns, pattern_edges
 
     explained = explain_patterns(read_bound_patterns(path, taxonomy, composite_only=True))
     found = _only(explained, profile, path)
-    if format is Shape.JSON:
+    if format is ExplanationForm.JSON:
         write_json({"patterns": [one.as_dict() for one in found]}, indent=2)
-    elif format is Shape.MERMAID:
+    elif format is ExplanationForm.MERMAID:
         edges = [line for one in found for line in pattern_edges(one)]
         console().print("\n".join(["flowchart LR", *edges]), lines=True)
     else:
@@ -242,7 +242,7 @@ def _verdict(reasons: Reasons) -> str:
     return f"no candidate of {reasons.profile}"
 
 
-def _way_node(way: Way) -> Node:
+def _way_node(way: WayTaken) -> Node:
     parts: list[Node] = []
     if way.met_as is not None:
         parts.append((f"as {way.met_as.type}: {_values(way.met_as.data)}", []))
@@ -297,7 +297,7 @@ def _reasons_dict(reasons: Reasons) -> dict[str, Any]:
     }
 
 
-def _key_dict(way: Way) -> dict[str, Any] | None:
+def _key_dict(way: WayTaken) -> dict[str, Any] | None:
     from comity.expression.clauses import value_text
 
     return way.key and {name: None if value is None else value_text(value) for name, value in way.key.items()}

@@ -34,14 +34,14 @@ EXAMPLE = "Example:  comity match profiles.txt events.jsonl --count"
 _PROGRESS_EVERY_S = 0.2
 
 
-class Engine(StrEnum):
+class MatchEngine(StrEnum):
     """What evaluates the profiles."""
 
     LOCAL = "local"
     SPARK = "spark"
 
 
-class Matches(Protocol):
+class EngineMatches(Protocol):
     """What an engine finds. The figures are complete once the last pair was taken."""
 
     @property
@@ -70,7 +70,7 @@ def match(
         ),
     ],
     types: TypesOption = None,
-    engine: Annotated[Engine, typer.Option(help="In this process, or on Spark.")] = Engine.LOCAL,
+    engine: Annotated[MatchEngine, typer.Option(help="In this process, or on Spark.")] = MatchEngine.LOCAL,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the matches there.", show_default=False)
     ] = None,
@@ -100,8 +100,8 @@ def match(
     with ExitStack() as stack:
         sink = stack.enter_context(nullcontext() if count and out is None else result_stream(out))
         refused = stack.enter_context(RejectedRecords.into(rejected))
-        matches: Matches
-        if engine is Engine.SPARK:
+        matches: EngineMatches
+        if engine is MatchEngine.SPARK:
             matches = _on_spark(found, events, taxonomy, context.ensure_object(Session))
         else:
             matches = _LocalMatches(found, events, taxonomy, refused)
@@ -138,7 +138,7 @@ def _tell_bad(bad: list[ComityError], good: int, format: Format) -> None:
         console(stderr=True).print(text, style="yellow")
 
 
-def _on_spark(profiles: list[Profile], events: str, taxonomy: Taxonomy | None, session: Session) -> Matches:
+def _on_spark(profiles: list[Profile], events: str, taxonomy: Taxonomy | None, session: Session) -> EngineMatches:
     from comity.match.match import bind_profiles
     from comity.pipeline.match import match_on_spark
     from comity.run.sources import files_for_spark
@@ -154,7 +154,7 @@ class _SparkMatches:
     """Matching on Spark, which has done all of it when the first pair comes."""
 
     spark: Any
-    matches: Matches
+    matches: EngineMatches
 
     @property
     def events(self) -> int:
@@ -211,7 +211,7 @@ def _write(pairs: Iterable[tuple[str, str]], sink: IO[bytes] | None) -> Counter[
     return counts
 
 
-def _with_progress(matches: Matches, *, quiet: bool) -> Iterator[tuple[str, str]]:
+def _with_progress(matches: EngineMatches, *, quiet: bool) -> Iterator[tuple[str, str]]:
     """The pairs, while a line on the terminal tells how far they are; not when the pairs themselves go there."""
     if not sys.stderr.isatty() or (quiet and sys.stdout.isatty()):
         yield from matches.pairs()

@@ -29,7 +29,7 @@ _QUICK_OFFER_S, _SLOW_OFFER_S = 0.25, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class SendFailure:
     """Why a message was not taken. Times are seconds since 1970; without an attempt there are none."""
 
     reason: str
@@ -44,11 +44,11 @@ class Settled:
     """A message that is not offered again: taken, or failed for a reason."""
 
     message: Message
-    failure: Failure | None = None
+    failure: SendFailure | None = None
 
     def as_dead_letter(self) -> DeadLetter:
         """The record of a failure."""
-        failure = self.failure or Failure("", "")
+        failure = self.failure or SendFailure("", "")
         return DeadLetter(
             key=self.message.key,
             reason=failure.reason,
@@ -162,7 +162,7 @@ class Courier:
         return self.policy.wait_s(attempts, elapsed_s=elapsed_s, chance=self.chance(), retry_after_s=after)
 
     def _failed(self, message: Message, error: ComityError, attempts: int, first_s: float) -> Settled:
-        return Settled(message, Failure(error.message, error.code, attempts, first_s, self.clock()))
+        return Settled(message, SendFailure(error.message, error.code, attempts, first_s, self.clock()))
 
     def _is_not_up(self, error: ComityError) -> None:
         self._at_once = 1
@@ -173,7 +173,7 @@ class Courier:
         aside = rest[: self._until_probe]
         self._until_probe -= len(aside)
         reason = f"the sink is down: {self._down.message if self._down else ''}"
-        return [Settled(message, Failure(reason, SINK_DOWN)) for message in aside]
+        return [Settled(message, SendFailure(reason, SINK_DOWN)) for message in aside]
 
     def _is_up(self) -> None:
         self._down, self._put_aside, self._until_probe = None, 0, 0

@@ -30,7 +30,7 @@ EARLIER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class DeliveredSize:
     """How much is remembered: notifications, bytes on the disk, and the day of the oldest one."""
 
     count: int
@@ -127,7 +127,7 @@ class Delivered:
             row = self._database.execute("select max(batch) from delivered where batch >= 0").fetchone()
         return None if row[0] is None else int(row[0])
 
-    def remembered(self) -> Remembered:
+    def remembered(self) -> DeliveredSize:
         """How much it is."""
         if self._count is None:
             self._count = len(self)
@@ -153,7 +153,7 @@ class Delivered:
             self._count -= gone
 
 
-def look_at_delivered(out: Path) -> Remembered | None:
+def look_at_delivered(out: Path) -> DeliveredSize | None:
     """How much a results folder remembers, None if nothing; raises `Permanent` if the file is damaged. Changes nothing,
     and may be done while a stream runs.
     """
@@ -170,11 +170,11 @@ def look_at_delivered(out: Path) -> Remembered | None:
             database.close()
 
 
-def _remembered(database: sqlite3.Connection, path: Path, count: int) -> Remembered:
+def _remembered(database: sqlite3.Connection, path: Path, count: int) -> DeliveredSize:
     with _told(path):
         oldest = database.execute("select min(day) from delivered").fetchone()[0]
     files = (path, path.with_name(f"{path.name}-wal"))
-    return Remembered(count, sum(one.stat().st_size for one in files if one.exists()), oldest)
+    return DeliveredSize(count, sum(one.stat().st_size for one in files if one.exists()), oldest)
 
 
 def _check(database: sqlite3.Connection, how: str) -> None:

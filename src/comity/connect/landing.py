@@ -53,7 +53,7 @@ _FIRST_DELAY_S, _LAST_DELAY_S = 0.1, 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LandingStep:
     """What one step did: records that it took, files that it landed, when to take the next one, whether it is over."""
 
     taken: int = 0
@@ -136,20 +136,20 @@ class Landing:
         self._wanted = ask
         self._stirred.set()
 
-    def step(self) -> Step:
+    def step(self) -> LandingStep:
         """Take one batch from the source, and land what is due."""
         self._change_ask()
         if self._is_full():
-            return Step(wake_at_s=self._clock() + _WAIT_S)
+            return LandingStep(wake_at_s=self._clock() + _WAIT_S)
         batch = self.source.next_batch(_BATCH_RECORDS)
         now = self._clock()
         if batch is None:
-            return Step(landed=self.flush(), is_ended=True)
+            return LandingStep(landed=self.flush(), is_ended=True)
         self._pending.add(batch)
         due_at_s = self._pending.due_at_s(self._landed_at_s + self._roll_s)
         if due_at_s is not None and due_at_s <= now:
-            return Step(len(batch.records), self.flush())
-        return Step(len(batch.records), (), _wake_at(batch, due_at_s))
+            return LandingStep(len(batch.records), self.flush())
+        return LandingStep(len(batch.records), (), _wake_at(batch, due_at_s))
 
     def flush(self) -> tuple[Path, ...]:
         """Land what was taken so far; gives the files. After an error, close it and open it again."""
@@ -243,12 +243,12 @@ class Landing:
                 self._stirred.wait(max(0.0, step.wake_at_s - self._clock()))
                 self._stirred.clear()
 
-    def _again(self, failures: int) -> Step:
+    def _again(self, failures: int) -> LandingStep:
         """Open the source anew, behind what was landed, after a while."""
         self._pending = _Pending()
         delay_s = min(_FIRST_DELAY_S * 2 ** (failures - 1), _LAST_DELAY_S)
         if self._stopping.wait(delay_s):
-            return Step()
+            return LandingStep()
         self.source.close()
         self._open_source()
         return self.step()

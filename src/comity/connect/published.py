@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from comity.connect.courier import Failure, Settled
+from comity.connect.courier import SendFailure, Settled
 from comity.connect.dead_letters import NO_NOTIFICATION
 from comity.connect.notification import identity_of
 from comity.connect.port import Message
@@ -83,7 +83,7 @@ def as_message(line: bytes, subscriber: str) -> Message | Settled:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         text = line.decode(errors="replace")
         broken = Message(subscriber, "", _encoder.encode([None, None, text]).decode(), _encoder.encode(text))
-        return Settled(broken, Failure(f"this is no notification: {error}", NO_NOTIFICATION))
+        return Settled(broken, SendFailure(f"this is no notification: {error}", NO_NOTIFICATION))
     return Message(subscriber, found.profile, found.key, line)
 
 

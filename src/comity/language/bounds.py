@@ -14,7 +14,7 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class BoundRange:
     """From `low` to `high`, each None where there is no end; an open end is not part of it."""
 
     low: Any = None
@@ -27,13 +27,13 @@ class Range:
         """The class of its ends, None when they are of none that has an order."""
         return _class_of(self.low if self.low is not None else self.high)
 
-    def within(self, other: Range) -> Range:
+    def within(self, other: BoundRange) -> BoundRange:
         """What lies in both."""
         low, low_open = _higher(self, other) if other.low is not None else (self.low, self.low_open)
         high, high_open = _lower(self, other) if other.high is not None else (self.high, self.high_open)
-        return Range(low, high, low_open, high_open)
+        return BoundRange(low, high, low_open, high_open)
 
-    def around(self, other: Range) -> Range:
+    def around(self, other: BoundRange) -> BoundRange:
         """The least range that holds both."""
         low, low_open = None, False
         if self.low is not None and other.low is not None:
@@ -42,7 +42,7 @@ class Range:
         if self.high is not None and other.high is not None:
             high, closed = max((self.high, not self.high_open), (other.high, not other.high_open))
             high_open = not closed
-        return Range(low, high, low_open, high_open)
+        return BoundRange(low, high, low_open, high_open)
 
     def tests(self, operand: Expression) -> Iterator[Expression]:
         """Tests that the operand lies in it."""
@@ -56,13 +56,13 @@ class Range:
             yield Compare("<" if self.high_open else "<=", operand, Literal(self.high))
 
 
-def _higher(one: Range, other: Range) -> tuple[Any, bool]:
+def _higher(one: BoundRange, other: BoundRange) -> tuple[Any, bool]:
     if one.low is None:
         return other.low, other.low_open
     return max((one.low, one.low_open), (other.low, other.low_open))
 
 
-def _lower(one: Range, other: Range) -> tuple[Any, bool]:
+def _lower(one: BoundRange, other: BoundRange) -> tuple[Any, bool]:
     if one.high is None:
         return other.high, other.high_open
     high, closed = min((one.high, not one.high_open), (other.high, not other.high_open))
@@ -76,7 +76,7 @@ def _class_of(value: Any) -> str | None:
     return _CLASSES.get(type(value))
 
 
-Box = dict[Path, Range]
+Box = dict[Path, BoundRange]
 
 
 def bounds_of(node: Expression) -> Box:
@@ -119,27 +119,27 @@ def _hull(boxes: list[Box]) -> Box:
     return {path: found for path, found in result.items() if found.values is not None}
 
 
-def _range_of(atom: Expression) -> tuple[Path, Range] | None:
+def _range_of(atom: Expression) -> tuple[Path, BoundRange] | None:
     match atom:
         case Compare(operator, Attribute(path), Literal(value)):
             return _compared(path, operator, value)
         case Between(Attribute(path), Literal(low), Literal(high), False) if _class_of(low) == _class_of(high):
-            return path, Range(low, high)
+            return path, BoundRange(low, high)
         case In(Attribute(path), items, False):
             values = [item.value for item in items if isinstance(item, Literal)]
             if len(values) == len(items) and len({_class_of(value) for value in values}) == 1:
-                return (path, Range(min(values), max(values))) if _class_of(values[0]) else None
+                return (path, BoundRange(min(values), max(values))) if _class_of(values[0]) else None
         case TextTest("starts with", Attribute(path), text, False) if text:
-            return path, Range(text, after_prefix(text), high_open=True)
+            return path, BoundRange(text, after_prefix(text), high_open=True)
     return None
 
 
-def _compared(path: Path, operator: str, value: Any) -> tuple[Path, Range] | None:
+def _compared(path: Path, operator: str, value: Any) -> tuple[Path, BoundRange] | None:
     match operator:
         case "=":
-            return path, Range(value, value)
+            return path, BoundRange(value, value)
         case ">" | ">=":
-            return path, Range(low=value, low_open=operator == ">")
+            return path, BoundRange(low=value, low_open=operator == ">")
         case "<" | "<=":
-            return path, Range(high=value, high_open=operator == "<")
+            return path, BoundRange(high=value, high_open=operator == "<")
     return None

@@ -34,7 +34,7 @@ PATTERNS = frozenset(
 key, conditions between operands, and the parameters of a composite profile."""
 
 
-class Missing(StrEnum):
+class MissingPolicy(StrEnum):
     """What becomes of a comparison with a missing value."""
 
     FALSE = "false"
@@ -44,7 +44,7 @@ class Missing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Capability:
+class LanguageCapability:
     """What a language has. Bounds are None where there is none.
 
     >>> NOTHING.has("=", Kind.INT), EVERYTHING.has("not like", Kind.STRING)
@@ -73,7 +73,7 @@ class Capability:
     """Attributes inside structs, and the coordinates of points."""
     mixed_numbers: bool = False
     """An int and a float are compared as exactly as here; otherwise only like with like."""
-    missing: Missing = Missing.FALSE
+    missing: MissingPolicy = MissingPolicy.FALSE
     envelope: frozenset[str] = frozenset()
     """The names of the envelope that it can see, without `event.`."""
     is_type: bool = False
@@ -110,10 +110,10 @@ def _all_operators() -> dict[Kind, frozenset[str]]:
     }
 
 
-NOTHING = Capability("none")
+NOTHING = LanguageCapability("none")
 """Files of JSON Lines or CSV, a webhook, standard input: they give everything."""
 
-EVERYTHING = Capability(
+EVERYTHING = LanguageCapability(
     "comity",
     operators=_all_operators(),
     conjunction=True,

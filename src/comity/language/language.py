@@ -10,7 +10,7 @@ from comity.errors import ComityError
 from comity.event.types import EventType
 from comity.expression.render import render
 from comity.expression.tree import Expression
-from comity.language.capability import NOTHING, Capability
+from comity.language.capability import NOTHING, LanguageCapability
 from comity.language.reasons import Reason
 from comity.language.split import Split, split
 from comity.profile.profile import Profile
@@ -47,7 +47,7 @@ class Language:
     'source-has-no-filter'
     """
 
-    capability: Capability
+    capability: LanguageCapability
     render: Callable[[Expression], str] = render
     """The native text of a native part."""
     read: Read | None = None

@@ -30,7 +30,7 @@ from comity.expression.tree import (
     is_truth,
     walk,
 )
-from comity.language.capability import Capability, Missing
+from comity.language.capability import LanguageCapability, MissingPolicy
 from comity.language.fold import reads_events
 
 Path = tuple[str, ...]
@@ -76,14 +76,14 @@ class Known:
         )
 
 
-def objection(node: Expression, capability: Capability, known: Known) -> str | None:
+def objection(node: Expression, capability: LanguageCapability, known: Known) -> str | None:
     """The code of the reason why the filter cannot be said as it stands; None when it can."""
     if capability.is_ours:  # but extension functions are of a contract, and stay where it is
         return "function-not-supported" if any(isinstance(part, Extension) for part in walk(node)) else None
     return next(_objections(node, capability, known), None)
 
 
-def _objections(node: Expression, can: Capability, known: Known) -> Iterator[str]:
+def _objections(node: Expression, can: LanguageCapability, known: Known) -> Iterator[str]:
     match node:
         case Literal():
             return
@@ -98,7 +98,7 @@ def _objections(node: Expression, can: Capability, known: Known) -> Iterator[str
             yield from _objections(item, can, known)
             if not can.negation:
                 yield "no-not"
-            elif can.missing is Missing.UNKNOWN and not known.is_definite(item):
+            elif can.missing is MissingPolicy.UNKNOWN and not known.is_definite(item):
                 yield "missing-value-semantics"
         case IsType():
             if not can.is_type:
@@ -107,7 +107,7 @@ def _objections(node: Expression, can: Capability, known: Known) -> Iterator[str
             yield from _of_atom(node, can, known)
 
 
-def _of_atom(atom: Expression, can: Capability, known: Known) -> Iterator[str]:
+def _of_atom(atom: Expression, can: LanguageCapability, known: Known) -> Iterator[str]:
     operands = _operands(atom)
     for operand in operands:
         yield from _of_value(operand, can, known)
@@ -122,7 +122,7 @@ def _of_atom(atom: Expression, can: Capability, known: Known) -> Iterator[str]:
     yield from _of_kinds(operator_name(atom), kinds, can)
 
 
-def _of_kinds(operator: str, kinds: set[Kind | None], can: Capability) -> Iterator[str]:
+def _of_kinds(operator: str, kinds: set[Kind | None], can: LanguageCapability) -> Iterator[str]:
     named = kinds - {None}
     if not all(can.has(operator, kind) for kind in named or {None}):
         yield "operator-not-supported"
@@ -162,7 +162,7 @@ def _kinds(node: Expression, known: Known) -> Iterator[Kind | None]:
             yield kind_of(part.value)
 
 
-def _of_value(node: Expression, can: Capability, known: Known) -> Iterator[str]:
+def _of_value(node: Expression, can: LanguageCapability, known: Known) -> Iterator[str]:
     match node:
         case Attribute():
             yield from _visibility(node, can, known)
@@ -191,14 +191,14 @@ def _of_value(node: Expression, can: Capability, known: Known) -> Iterator[str]:
             yield from _of_value(part, can, known)
 
 
-def _condition(node: Expression, can: Capability, known: Known) -> Iterator[str]:
+def _condition(node: Expression, can: LanguageCapability, known: Known) -> Iterator[str]:
     """A filter inside a value: unknown must not reach a place where it would differ from false."""
     yield from _objections(node, can, known)
-    if can.missing is Missing.UNKNOWN and not known.is_definite(node):
+    if can.missing is MissingPolicy.UNKNOWN and not known.is_definite(node):
         yield "missing-value-semantics"
 
 
-def _visibility(attribute: Attribute, can: Capability, known: Known) -> Iterator[str]:
+def _visibility(attribute: Attribute, can: LanguageCapability, known: Known) -> Iterator[str]:
     if attribute.path[0] == "event":
         visible = attribute.path[1] in can.envelope
     else:

@@ -8,7 +8,7 @@ from comity.event.kinds import Kind
 from comity.event.types import ENVELOPE
 from comity.expression.render import render_path
 from comity.expression.tree import Expression
-from comity.language.capability import EQUALITY, LISTS, NOTHING, ORDER, PRESENCE, RANGES, Missing, for_kinds
+from comity.language.capability import EQUALITY, LISTS, NOTHING, ORDER, PRESENCE, RANGES, MissingPolicy, for_kinds
 from comity.language.language import Language
 from comity.language.sql import sql_text
 
@@ -27,7 +27,7 @@ CAPABILITY = replace(
     disjunction=True,
     max_terms=200,
     nested_paths=True,
-    missing=Missing.UNKNOWN,
+    missing=MissingPolicy.UNKNOWN,
     envelope=frozenset(ENVELOPE),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from comity.expression.tree import And, Exists, Expression, Literal, Not, Or
-from comity.language.capability import Capability
+from comity.language.capability import LanguageCapability
 
 _JOINT_CHARS = len("() and ")
 
@@ -19,7 +19,7 @@ class Size:
     depth: int
     chars: int = 0
 
-    def fits(self, capability: Capability) -> bool:
+    def fits(self, capability: LanguageCapability) -> bool:
         """Whether a language takes it."""
         pairs = (
             (self.terms, capability.max_terms),

@@ -28,7 +28,7 @@ from comity.expression.tree import (
     walk,
 )
 from comity.language.bounds import Box, bounds_of
-from comity.language.capability import Capability
+from comity.language.capability import LanguageCapability
 from comity.language.fold import both, either, negation_normal
 from comity.language.objections import Known, objection
 from comity.language.reasons import Reason, reason
@@ -61,7 +61,7 @@ class Split:
 
 def split(
     tree: Expression,
-    capability: Capability,
+    capability: LanguageCapability,
     *,
     type: EventType | None = None,
     text_of: Callable[[Expression], str] = render,
@@ -91,7 +91,7 @@ def split(
 
 @dataclass(frozen=True, slots=True)
 class _Splitter:
-    capability: Capability
+    capability: LanguageCapability
     known: Known
     text_of: Callable[[Expression], str]
     around: Box | None = None

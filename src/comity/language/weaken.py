@@ -32,7 +32,7 @@ from comity.expression.tree import (
     children,
 )
 from comity.filter.sets.symbols import after_prefix
-from comity.language.bounds import Box, Range, bounds_of
+from comity.language.bounds import BoundRange, Box, bounds_of
 from comity.language.fold import both
 from comity.language.objections import Known
 from comity.language.texts import weaker_text_tests
@@ -91,7 +91,7 @@ def _between_spellings(operand: Expression, pattern: str) -> Iterator[Expression
     if whole:
         yield Between(operand, Literal(low), Literal(high))
     else:
-        yield from Range(low, after_prefix(high), high_open=True).tests(operand)
+        yield from BoundRange(low, after_prefix(high), high_open=True).tests(operand)
 
 
 def _ends(regex: Regex) -> tuple[str, str, bool]:
@@ -125,9 +125,9 @@ def _by_the_other(
         case "=":
             yield from bound.tests(attribute)
         case ">" | ">=":
-            yield from Range(low=bound.low, low_open=bound.low_open or operator == ">").tests(attribute)
+            yield from BoundRange(low=bound.low, low_open=bound.low_open or operator == ">").tests(attribute)
         case "<" | "<=":
-            yield from Range(high=bound.high, high_open=bound.high_open or operator == "<").tests(attribute)
+            yield from BoundRange(high=bound.high, high_open=bound.high_open or operator == "<").tests(attribute)
 
 
 def _needed(atom: Expression) -> Iterator[Attribute]:

@@ -23,7 +23,7 @@ from comity.expression.tree import Expression
 from comity.match.channels import Path
 from comity.match.index import Matches, ProfileIndex
 from comity.match.kernels.results import join
-from comity.match.pace import Pace, Rest, no_rest
+from comity.match.pace import MatchingPace, Rest, no_rest
 from comity.match.reading import Flags, ReadProfiles
 from comity.match.rebuild import Ingredients, build, build_elsewhere
 
@@ -218,8 +218,8 @@ class LiveIndex:
             self._recent_from, self._latest_from = recent_from, latest_from
             self._parts = parts
 
-    def _pace(self) -> Pace:
-        return Pace(lambda: self._matched_at)
+    def _pace(self) -> MatchingPace:
+        return MatchingPace(lambda: self._matched_at)
 
 
 def _nothing() -> ProfileIndex:

@@ -23,7 +23,7 @@ def no_rest() -> None:
     """For work that nothing goes on beside."""
 
 
-class Pace:
+class MatchingPace:
     """Calling it rests when a step is over and matching goes on: when `last_matched` gave a moment just before."""
 
     def __init__(self, last_matched: Callable[[], float]) -> None:

@@ -11,7 +11,7 @@ from comity.event.types import AttributeType
 from comity.expression.tree import Expression
 from comity.match.channels import Channel, Ints, Layout, Path
 from comity.match.pace import Rest, no_rest
-from comity.match.reading import ReadProfiles, Rows
+from comity.match.reading import PredicateRows, ReadProfiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,9 @@ def read_predicates(profiles: Sequence[Expression], declared: Mapping[Path, Attr
     return settled(reading.rows(0, len(profiles)), reading.channels, reading.tests)
 
 
-def settled(rows: Rows, channels: Sequence[Channel], tests: Sequence[Expression], rest: Rest = no_rest) -> Predicates:
+def settled(
+    rows: PredicateRows, channels: Sequence[Channel], tests: Sequence[Expression], rest: Rest = no_rest
+) -> Predicates:
     """The table of rows, with the constants and tests that they use and no others."""
     used, channel = _by_use(rows.channel)
     of_interval = np.repeat(channel, rows.interval_count)

@@ -28,7 +28,7 @@ _BETWEEN_RESTS = 16
 """Profiles that are read between two looks at the clock."""
 
 
-class Rows(NamedTuple):
+class PredicateRows(NamedTuple):
     """Rows of the table: of conjunctions, of their predicates, of the intervals of these.
 
     A predicate is over one channel: the rank lies in one of its intervals, or, where `outside`, in none.
@@ -48,7 +48,7 @@ class Rows(NamedTuple):
     high: Ints
     """Of intervals, as codes."""
 
-    def of(self, wanted: Flags) -> Rows:
+    def of(self, wanted: Flags) -> PredicateRows:
         """The rows of the profiles whose numbers are wanted."""
         keep = wanted[self.profile]
         if keep.all():
@@ -56,7 +56,7 @@ class Rows(NamedTuple):
         kept = keep[self.conjunction]
         number = np.cumsum(keep, dtype=np.int32) - np.int32(1)
         tests, intervals = np.repeat(keep, self.test_count), np.repeat(kept, self.interval_count)
-        return Rows(
+        return PredicateRows(
             profile=self.profile[keep],
             test_count=self.test_count[keep],
             test=self.test[tests],
@@ -102,14 +102,14 @@ class _Columns:
             self.high.append(high)
         self.interval_end.append(len(self.low))
 
-    def rows(self, first: int, until: int) -> Rows:
+    def rows(self, first: int, until: int) -> PredicateRows:
         """The rows of the profiles from one number up to another one, copied."""
         profile, conjunction = _view(self.profile), _view(self.conjunction)
         c, d = np.searchsorted(profile, np.array([first, until], np.int32)).tolist()
         p, q = np.searchsorted(conjunction, np.array([c, d], np.int32)).tolist()
         (t, u), test_count = _span(self.test_end, c, d)
         (i, j), interval_count = _span(self.interval_end, p, q)
-        return Rows(
+        return PredicateRows(
             profile=profile[c:d].copy(),
             test_count=test_count,
             test=_view(self.test)[t:u].copy(),
@@ -177,7 +177,7 @@ class ReadProfiles:
             if number % _BETWEEN_RESTS == 0:
                 rest()
 
-    def rows(self, first: int, until: int) -> Rows:
+    def rows(self, first: int, until: int) -> PredicateRows:
         """What the profiles of a range of numbers ask for."""
         return self._columns.rows(first, until)
 

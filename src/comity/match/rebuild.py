@@ -26,7 +26,7 @@ from comity.match.channels import Channel, Path
 from comity.match.index import ProfileIndex
 from comity.match.pace import Rest, no_rest
 from comity.match.predicates import settled
-from comity.match.reading import Rows
+from comity.match.reading import PredicateRows
 
 _ALIGNMENT = 64
 
@@ -34,7 +34,7 @@ _ALIGNMENT = 64
 class Ingredients(NamedTuple):
     """What an index is built from: rows of profiles that were read, and what their numbers mean."""
 
-    rows: Rows
+    rows: PredicateRows
     channels: list[Channel]
     tests: list[Expression]
     attributes: Mapping[Path, AttributeType] | None = None

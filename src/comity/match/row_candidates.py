@@ -37,7 +37,7 @@ _ARROW = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class CandidateRows:
     """What came of some rows: events of one type each, as columns, and the numbers of those that are in doubt."""
 
     events: list[tuple[EventType, pa.RecordBatch]]
@@ -62,12 +62,12 @@ class RowReader:
     def __post_init__(self) -> None:
         self._by_name = {one.qualified_name: one for one in self.types}
 
-    def read(self, batch: pa.RecordBatch) -> Rows:
+    def read(self, batch: pa.RecordBatch) -> CandidateRows:
         """The events of a batch, and what the decoder has to look at."""
         columns = dict(zip(batch.schema.names, batch.columns))
         envelope = _envelope(columns)
         if "data" in columns or envelope is None:
-            return Rows([], np.arange(batch.num_rows))
+            return CandidateRows([], np.arange(batch.num_rows))
         fine = self._fine(columns, envelope["event.time"])
         types = columns["type"].dictionary_encode()
         codes = types.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -86,7 +86,7 @@ class RowReader:
             events.append((type, found))
         times = columns["time"].cast(MICROSECONDS).cast(pa.int64()).to_numpy(zero_copy_only=False)[taken]
         bounds = (int(times.min()), int(times.max())) if len(times) else ()
-        return Rows(events, np.flatnonzero(~taken), len(times), bounds)
+        return CandidateRows(events, np.flatnonzero(~taken), len(times), bounds)
 
     def _fine(self, columns: dict[str, pa.Array], time: pa.Array) -> Bools:
         """Which rows have an envelope that needs no further look."""

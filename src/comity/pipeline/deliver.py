@@ -20,7 +20,7 @@ from comity.connect.folder import REJECTED
 from comity.event.types import EventType
 from comity.federation.model import OPERAND
 from comity.pipeline.lines import json_line
-from comity.pipeline.mapped import Followed, Missing, follow, keep, kept_on
+from comity.pipeline.mapped import Followed, MissingTargets, follow, keep, kept_on
 from comity.pipeline.operands import quoted
 from comity.pipeline.wrap import ENVELOPE_FIELDS, REJECTED_TYPE, cast, struct_type
 from comity.plan.ways import Way, Ways
@@ -163,7 +163,7 @@ def rejected_line() -> Column:
     return F.to_json(F.struct(*parts, faults.alias("faults")))
 
 
-def _unmapped_line(way: Way, missing: Missing) -> Column:
+def _unmapped_line(way: Way, missing: MissingTargets) -> Column:
     """A record that a mapping could not complete, in its own terms, with the contract and the reasons."""
     raw = json_line(quoted(way.source.qualified_name), way.source, {})
     contract = F.lit(way.contract).cast("string").alias("contract")

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ColumnRange:
     """The values of a column in all files: none is null, none is outside."""
 
     least: Any
@@ -22,13 +22,13 @@ class Range:
 class Facts:
     """By the dotted path of a column: those without nulls, and the ranges of those whose ranges are known.
 
-    >>> facts = Facts(frozenset({"type"}), {"type": Range("plant.Reading", "plant.Reading")})
+    >>> facts = Facts(frozenset({"type"}), {"type": ColumnRange("plant.Reading", "plant.Reading")})
     >>> facts.constant("type"), facts.is_within("type", "a", "b")
     ('plant.Reading', False)
     """
 
     complete: frozenset[str]
-    ranges: dict[str, Range]
+    ranges: dict[str, ColumnRange]
 
     def constant(self, path: str) -> str | None:
         """The one text that a column holds; None if that is not sure."""
@@ -56,7 +56,7 @@ NO_FACTS = Facts(frozenset(), {})
 def facts_of(files: Iterable[parquet.FileMetaData]) -> Facts:
     """What holds for all rows of these files."""
     complete: dict[str, bool] = {}
-    ranges: dict[str, Range | None] = {}
+    ranges: dict[str, ColumnRange | None] = {}
     for file in files:
         for group in range(file.num_row_groups):
             for at in range(file.num_columns):
@@ -67,7 +67,7 @@ def facts_of(files: Iterable[parquet.FileMetaData]) -> Facts:
     )
 
 
-def _take(column: Any, complete: dict[str, bool], ranges: dict[str, Range | None]) -> None:
+def _take(column: Any, complete: dict[str, bool], ranges: dict[str, ColumnRange | None]) -> None:
     path, known = column.path_in_schema, column.statistics
     is_complete = known is not None and known.has_null_count and known.null_count == 0
     complete[path] = complete.get(path, True) and is_complete
@@ -76,17 +76,17 @@ def _take(column: Any, complete: dict[str, bool], ranges: dict[str, Range | None
     if own is None or before is None or type(own.least) is not type(before.least):
         ranges[path] = None
     else:
-        ranges[path] = Range(min(own.least, before.least), max(own.most, before.most))
+        ranges[path] = ColumnRange(min(own.least, before.least), max(own.most, before.most))
 
 
-def _range(known: Any) -> Range | None:
+def _range(known: Any) -> ColumnRange | None:
     if known is None or not known.has_min_max:
         return None
     try:
         least, most = _value(known.min), _value(known.max)
     except (OverflowError, ValueError):  # a time or a text that Python cannot hold
         return None
-    return None if least is None or most is None else Range(least, most)
+    return None if least is None or most is None else ColumnRange(least, most)
 
 
 def _value(value: Any) -> str | datetime | None:

@@ -30,7 +30,7 @@ from comity.plan.ways import Way
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingTargets:
     """What a mapping cannot complete."""
 
     some: Column
@@ -45,9 +45,9 @@ class Followed:
 
     seen: Attributes
     """As the subscriber sees it."""
-    unmet: Missing | None
+    unmet: MissingTargets | None
     """What mediation leaves missing; None if it never does."""
-    unseen: Missing | None
+    unseen: MissingTargets | None
     """What observation leaves missing."""
     kept: tuple[tuple[str, Column], ...] = ()
     """Columns that the others need, by name, each made from those before it."""
@@ -118,7 +118,7 @@ class _StepByStep:
         unseen = self._go(way.observe) if way.observe is not None else None
         return Followed(quoted(self.kept[-1][0]), unmet, unseen, tuple(self.kept))
 
-    def _go(self, mapping: Mapping) -> Missing | None:
+    def _go(self, mapping: Mapping) -> MissingTargets | None:
         lacking: list[Column] = []
         made: list[tuple[Mapping, TypedColumns]] = []
         for step in mapping.steps:
@@ -129,15 +129,15 @@ class _StepByStep:
             parts = (whole(value).alias(name) for name, value in mapped(step, columns).items())
             self.kept.append((f"{self.label} {len(self.kept)}", F.struct(*parts)))
             made.append((step, TypedColumns(step.target, self.kept[-1][0])))
-        return Missing(reduce(or_, lacking), lambda: _faults(made)) if lacking else None
+        return MissingTargets(reduce(or_, lacking), lambda: _faults(made)) if lacking else None
 
 
-def _unmapped(mapping: Mapping, columns: TypedColumns) -> Missing | None:
+def _unmapped(mapping: Mapping, columns: TypedColumns) -> MissingTargets | None:
     """What a mapping leaves missing; None if it never does."""
     incomplete = simplify(mapping.incomplete(), mapping.source)
     if incomplete == FALSE:
         return None
-    return Missing(compile_truth(incomplete, columns), lambda: _faults(_made_by(mapping, columns)))
+    return MissingTargets(compile_truth(incomplete, columns), lambda: _faults(_made_by(mapping, columns)))
 
 
 def _made_by(mapping: Mapping, columns: TypedColumns) -> Iterator[tuple[Mapping, TypedColumns]]:

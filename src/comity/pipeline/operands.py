@@ -26,7 +26,7 @@ BOUNDS = {Kind.FLOAT: MAX_FLOAT, Kind.INT: float(INT_MAX), Kind.DURATION: float(
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class ColumnOperand:
     """A column that holds the value, or null when the value is missing or of another kind."""
 
     column: Column
@@ -63,7 +63,7 @@ class Operand:
         """The value, null if it is missing, also where arithmetic has left the range of floats."""
         return self.column if self.is_finite else F.when(self.is_within, self.column)
 
-    def settled(self) -> Operand:
+    def settled(self) -> ColumnOperand:
         """The same operand, free of infinities and NaN."""
         return (
             self
@@ -72,7 +72,7 @@ class Operand:
         )
 
 
-Alternatives = Mapping[Kind, Operand]
+Alternatives = Mapping[Kind, ColumnOperand]
 """The kinds that a value can have; in a row at most one of the columns is not null."""
 
 
@@ -103,7 +103,7 @@ class TypedColumns:
         column = self.column(path)
         texts = column if declared.element and declared.element.kind is Kind.STRING else None
         nested = declared if declared.kind in (Kind.STRUCT, Kind.LIST) else None
-        return {declared.kind: Operand(column, bound=BOUNDS.get(declared.kind, 0.0), type=nested, texts=texts)}
+        return {declared.kind: ColumnOperand(column, bound=BOUNDS.get(declared.kind, 0.0), type=nested, texts=texts)}
 
     def present(self, path: tuple[str, ...]) -> Column:
         known = self.type.attribute_at(path) is not None
@@ -134,14 +134,14 @@ class OpenColumns:
         column = quoted(open_column_name(path))
         other = column.getField("other")
         return {
-            Kind.BOOL: Operand(column.getField("b")),
-            Kind.INT: Operand(column.getField("i"), bound=BOUNDS[Kind.INT]),
-            Kind.FLOAT: Operand(column.getField("f"), bound=BOUNDS[Kind.FLOAT]),
-            Kind.STRING: Operand(
+            Kind.BOOL: ColumnOperand(column.getField("b")),
+            Kind.INT: ColumnOperand(column.getField("i"), bound=BOUNDS[Kind.INT]),
+            Kind.FLOAT: ColumnOperand(column.getField("f"), bound=BOUNDS[Kind.FLOAT]),
+            Kind.STRING: ColumnOperand(
                 column.getField("s"), as_timestamp=column.getField("t"), as_duration=column.getField("d")
             ),
-            Kind.LIST: Operand(F.when(other.startswith("["), other), texts=column.getField("texts")),
-            Kind.STRUCT: Operand(F.when(other.startswith("{"), other)),
+            Kind.LIST: ColumnOperand(F.when(other.startswith("["), other), texts=column.getField("texts")),
+            Kind.STRUCT: ColumnOperand(F.when(other.startswith("{"), other)),
         }
 
     def present(self, path: tuple[str, ...]) -> Column:
@@ -174,7 +174,7 @@ def constant(value: Value | None) -> Alternatives:
         bound = abs(float(to_microseconds(value)))  # type: ignore[arg-type]
     elif kind.is_number:
         bound = abs(float(value))  # type: ignore[arg-type]
-    return {kind: Operand(literal(value), constant=value, bound=bound)}
+    return {kind: ColumnOperand(literal(value), constant=value, bound=bound)}
 
 
 def literal(value: Value) -> Column:
@@ -192,16 +192,16 @@ def literal(value: Value) -> Column:
     return F.lit(value)
 
 
-def read_as_time(text: Operand, kind: Kind) -> Operand | None:
+def read_as_time(text: ColumnOperand, kind: Kind) -> ColumnOperand | None:
     """A string as the timestamp or duration that it spells, null where it spells none."""
     if text.constant is not None:
         return constant(_PARSERS[kind](text.constant)).get(kind)
     known = text.as_timestamp if kind is Kind.TIMESTAMP else text.as_duration
     column = known if known is not None else _TIME_READERS[kind](text.column)
-    return Operand(column, bound=BOUNDS.get(kind, 0.0), size=text.size)
+    return ColumnOperand(column, bound=BOUNDS.get(kind, 0.0), size=text.size)
 
 
-def joined(operands: Sequence[Operand], build: Callable[[list[Column]], Column]) -> Operand:
+def joined(operands: Sequence[ColumnOperand], build: Callable[[list[Column]], Column]) -> ColumnOperand:
     """One operand built out of several of one kind, none of whose facets is lost."""
     if any(operand.type != operands[0].type for operand in operands):
         raise not_in_columns("it joins structs or lists of different types")
@@ -212,7 +212,7 @@ def joined(operands: Sequence[Operand], build: Callable[[list[Column]], Column])
 
     size = sum(operand.size for operand in operands) + 1
     return sized(
-        Operand(
+        ColumnOperand(
             build([operand.column for operand in operands]),
             bound=max((operand.bound for operand in operands), key=_nan_last),
             type=operands[0].type,
@@ -224,12 +224,12 @@ def joined(operands: Sequence[Operand], build: Callable[[list[Column]], Column])
     )
 
 
-def first_present(operands: Sequence[Operand]) -> Operand:
+def first_present(operands: Sequence[ColumnOperand]) -> ColumnOperand:
     """The one that is not null."""
     return operands[0] if len(operands) == 1 else joined(operands, lambda columns: F.coalesce(*columns))
 
 
-def sized(operand: Operand) -> Operand:
+def sized(operand: ColumnOperand) -> ColumnOperand:
     """The operand, unless it has become too large an expression."""
     if operand.size > MAX_NODES:
         raise not_in_columns(f"it needs more than {MAX_NODES:,} nodes")
@@ -251,7 +251,7 @@ def _envelope(path: tuple[str, ...]) -> Alternatives:
     declared = ENVELOPE.get(path[1]) if len(path) == 2 else None
     if declared is None:
         return {}
-    return {declared.kind: Operand(quoted(path[1]), bound=BOUNDS.get(declared.kind, 0.0))}
+    return {declared.kind: ColumnOperand(quoted(path[1]), bound=BOUNDS.get(declared.kind, 0.0))}
 
 
 _PARSERS: Mapping[Kind, Callable[[str], Value | None]] = {

@@ -25,7 +25,7 @@ from comity.event.window import Window
 from comity.limits import limits
 from comity.pipeline.deliver import IDENTITY, Outcome, complete, deliver, observe_hits, outcome_of_hit
 from comity.pipeline.detect.extract import staged_figures
-from comity.pipeline.detect.federation import PlanPatterns, remove_staged
+from comity.pipeline.detect.federation import SparkPlanPatterns, remove_staged
 from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.facts import Facts
 from comity.pipeline.failure import spark_failures
@@ -91,7 +91,7 @@ def _run(
     return replace(summary, seconds=seconds)
 
 
-class Rows(NamedTuple):
+class SourceRows(NamedTuple):
     """Rows with the same columns, what is known about them, and whose events they may be; None for all domains."""
 
     table: DataFrame
@@ -104,7 +104,7 @@ class Tables:
     """What is read: lines of JSON, rows, one table for each form of them, and files that the workers read."""
 
     lines: DataFrame | None = None
-    rows: tuple[Rows, ...] = ()
+    rows: tuple[SourceRows, ...] = ()
     row_count: int = 0
     files: tuple[str, ...] = ()
     owners: Owners = ANYBODY
@@ -114,7 +114,7 @@ class Tables:
     def of(cls, spark: SparkSession, inputs: Inputs, owners: Owners = ANYBODY) -> Tables:
         groups, others = inputs.parquet_groups(owners)
         reader = spark.read.option(*NO_GLOBS)
-        rows = tuple(Rows(reader.parquet(*group.files), group.facts, group.domains) for group in groups)
+        rows = tuple(SourceRows(reader.parquet(*group.files), group.facts, group.domains) for group in groups)
         lines = read_lines(spark, inputs.lines) if inputs.lines else None
         whole = (*inputs.others, *others)
         return cls(lines, rows, sum(group.rows for group in groups), whole, owners, inputs.unreadable)
@@ -129,11 +129,11 @@ class PreparedPlan:
     work: Work = field(init=False)
     _shared: Broadcast[Work] | None = field(default=None, init=False)
     _outcome: Outcome | None = field(default=None, init=False)
-    patterns: PlanPatterns = field(init=False)
+    patterns: SparkPlanPatterns = field(init=False)
 
     def __post_init__(self) -> None:
         self.work = Work.of(self.plan)
-        self.patterns = PlanPatterns(self.plan, self.work.ways, self.spark)
+        self.patterns = SparkPlanPatterns(self.plan, self.work.ways, self.spark)
 
     @property
     def shared(self) -> Broadcast[Work]:
@@ -166,7 +166,7 @@ class PreparedPlan:
             found.append(hits_in_files(files, self.work, window, self.shared, self.spark, tables.owners))
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), found)
 
-    def doubtful_hits(self, rows: Rows, window: Window) -> DataFrame:
+    def doubtful_hits(self, rows: SourceRows, window: Window) -> DataFrame:
         """The hits among the rows of a table that had to be decoded in the workers."""
         return RowTable(rows.table, self.work, window, domains=rows.domains).doubtful_hits(self.shared)
 
@@ -187,7 +187,7 @@ class PreparedPlan:
         """What becomes of hits: a row for each notification and each rejected record."""
         return deliver(complete(hits, self.work.types), self.outcome, has_patterns=bool(self.plan.patterns))
 
-    def _hits_of_rows(self, rows: Rows, window: Window) -> DataFrame:
+    def _hits_of_rows(self, rows: SourceRows, window: Window) -> DataFrame:
         table = RowTable(rows.table, self.work, window, rows.facts, rows.domains)
         if choose_matching(self.plan, of_lines=False).how is How.KERNEL:
             return table.hits_by_kernel(self.shared)

@@ -135,7 +135,7 @@ class Tally:
             self.buckets = _joined(self.buckets, factor)
             self._step += 1
 
-    def report(self, *, records: int, reasons: ReasonCounts, period: Period, columns: int = 60) -> Report:
+    def report(self, *, records: int, reasons: ReasonCounts, period: Period, columns: int = 60) -> BacktestReport:
         """What was counted; buckets of a length that was left open become so long that they fit into columns."""
         if self.bucket_s is None:
             while self._step + 1 < len(_STEPS_S) and _span(self.buckets) > columns:
@@ -146,7 +146,7 @@ class Tally:
             WayCount(route.source.qualified_name, route.contract, self.by_way[way_name(self.profile, number)])
             for number, route in enumerate(() if self.plan.patterns else self.plan.routes)
         )
-        return Report(
+        return BacktestReport(
             self.profile,
             records,
             reasons,
@@ -186,7 +186,7 @@ class WayCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BacktestReport:
     """What a profile would have sent."""
 
     profile: str

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from comity.connect.delivered import Remembered
+from comity.connect.delivered import DeliveredSize
 from comity.limits import limits
 from comity.plan.stages import Summary
 
@@ -56,7 +56,7 @@ class RunMetrics(Collector):
         self._rejected, self._seconds = _ByLabel(bound), _ByLabel(bound)
         self._lag_s: float | None = None
         self._last_batch_s: float | None = None
-        self._remembered: Remembered | None = None
+        self._remembered: DeliveredSize | None = None
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
@@ -75,7 +75,7 @@ class RunMetrics(Collector):
             self._last_batch_s = at_s
             self._lag_s = lag_s if lag_s is not None else self._lag_s
 
-    def remember(self, remembered: Remembered) -> None:
+    def remember(self, remembered: DeliveredSize) -> None:
         """Take how much a stream remembers of what it delivered."""
         with self._lock:
             self._remembered = remembered
@@ -110,7 +110,7 @@ class RunMetrics(Collector):
             yield from _memory(self._remembered)
 
 
-def _memory(remembered: Remembered) -> Iterator[Metric]:
+def _memory(remembered: DeliveredSize) -> Iterator[Metric]:
     text = "Notifications that are remembered, so that none is delivered twice."
     yield GaugeMetricFamily("comity_remembered_notifications", text, value=remembered.count)
     text = "Bytes that remembering them takes on the disk."

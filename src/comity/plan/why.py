@@ -20,7 +20,7 @@ from comity.plan.stages import Delivery, Plan, Route, operand_of
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class WayTaken:
     """One way of the event to the profile, as far as it came."""
 
     contract: str | None
@@ -51,7 +51,7 @@ class Reasons:
 
     profile: str
     event: Event | Rejected
-    ways: tuple[Way, ...]
+    ways: tuple[WayTaken, ...]
     asked: tuple[Asked, ...] = ()
     """The sources of such events."""
     is_composite: bool = False
@@ -103,7 +103,7 @@ def why(
     return Reasons(profile, event, ways, asked, planned is not None, outside, is_own)
 
 
-def _in_trace(way: Way, bound: BoundPattern) -> Way:
+def _in_trace(way: WayTaken, bound: BoundPattern) -> WayTaken:
     """The way of a candidate, as far as the correlation key lets it go."""
     if way.delivered is None or way.operand is None or bound.key is None:
         return way
@@ -112,18 +112,18 @@ def _in_trace(way: Way, bound: BoundPattern) -> Way:
     return replace(way, key=values, is_without_key=is_without, delivered=None if is_without else way.delivered)
 
 
-def _way(route: Route, delivery: Delivery, event: Event) -> Way:
+def _way(route: Route, delivery: Delivery, event: Event) -> WayTaken:
     return replace(_followed(route, delivery, event), operand=operand_of(delivery.profile))
 
 
-def _followed(route: Route, delivery: Delivery, event: Event) -> Way:
+def _followed(route: Route, delivery: Delivery, event: Event) -> WayTaken:
     met = route.mediate.apply(event) if route.mediate else event
     if isinstance(met, list):
-        return Way(route.contract, None, None, None, tuple(met))
+        return WayTaken(route.contract, None, None, None, tuple(met))
     clause = explain_clause(delivery.condition, met)
     if not clause.holds:
-        return Way(route.contract, met, clause, None)
+        return WayTaken(route.contract, met, clause, None)
     seen = delivery.observe.apply(met) if delivery.observe else met
     if isinstance(seen, list):
-        return Way(route.contract, met, clause, None, tuple(seen))
-    return Way(route.contract, met, clause, seen)
+        return WayTaken(route.contract, met, clause, None, tuple(seen))
+    return WayTaken(route.contract, met, clause, seen)

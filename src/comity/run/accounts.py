@@ -12,7 +12,7 @@ from comity.run.sinks import log_summary, sent
 from comity.run.totals import StreamTotals
 
 if TYPE_CHECKING:
-    from comity.connect.delivered import Remembered
+    from comity.connect.delivered import DeliveredSize
     from comity.connect.outbox import Outbox
     from comity.federation import Federation
     from comity.plan import Summary
@@ -26,7 +26,7 @@ class Accounts:
     federation: Callable[[], Federation]
     observer: Observer
     measured: MetricsOutput
-    remembered: Callable[[], Remembered] | None = None
+    remembered: Callable[[], DeliveredSize] | None = None
     """What is remembered as delivered, for the metrics."""
     totals: StreamTotals = field(default_factory=StreamTotals)
 

@@ -128,7 +128,7 @@ def as_they_come(items: Iterable[T]) -> Iterator[T | None]:
         yield item
 
 
-class SparkReports:
+class SparkDetection:
     """Detection on Spark."""
 
     def __init__(

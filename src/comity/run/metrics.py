@@ -14,7 +14,7 @@ from comity.run.observer import Notice, Observer, Silent
 from comity.run.outputs import written_whole
 
 if TYPE_CHECKING:
-    from comity.connect.delivered import Remembered
+    from comity.connect.delivered import DeliveredSize
     from comity.plan.metrics import RunMetrics
     from comity.plan.stages import Summary
 
@@ -65,7 +65,7 @@ class MetricsOutput:
         *,
         lag_s: float | None = None,
         at_s: float | None = None,
-        remembered: Callable[[], Remembered] | None = None,
+        remembered: Callable[[], DeliveredSize] | None = None,
     ) -> None:
         """Count a batch, and let others see it. A full disk is no reason to stop the run."""
         if self.metrics is None:

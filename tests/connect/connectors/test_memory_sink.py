@@ -2,7 +2,7 @@
 
 import pytest
 
-from comity.connect.connectors.memory_sink import Fault, MemorySink, SenderKilled
+from comity.connect.connectors.memory_sink import MemorySink, SenderKilled, SinkFault
 from comity.connect.port import NotTaken, Refused
 from comity.connect.registry import open_sink
 from comity.connect.specs import SinkSpec
@@ -13,10 +13,10 @@ MESSAGES = [message(notification(number)) for number in range(4)]
 
 @pytest.mark.parametrize(
     ("fault", "error", "taken"),
-    [(Fault.BUSY, NotTaken, 1), (Fault.REFUSE, Refused, 1), (Fault.LOSE_ANSWER, NotTaken, 2)],
+    [(SinkFault.BUSY, NotTaken, 1), (SinkFault.REFUSE, Refused, 1), (SinkFault.LOSE_ANSWER, NotTaken, 2)],
 )
 def test_deliver_meets_a_fault(fault, error, taken):
-    sink = MemorySink([Fault.NONE, fault])
+    sink = MemorySink([SinkFault.NONE, fault])
     with pytest.raises(error) as caught:
         sink.deliver(MESSAGES)
     assert caught.value.taken == 1
@@ -24,7 +24,7 @@ def test_deliver_meets_a_fault(fault, error, taken):
 
 
 def test_deliver_then_the_sender_dies():
-    sink = MemorySink([Fault.CRASH])
+    sink = MemorySink([SinkFault.CRASH])
     with pytest.raises(SenderKilled):
         sink.deliver(MESSAGES)
     assert sink.taken == MESSAGES[:1]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from comity.connect.connectors.memory_filters import ROWS, TAGS, TERMS
 from comity.event.kinds import Kind
 from comity.expression.tree import And, Attribute, Compare, Exists, Expression, In, Literal, Not, Or, TextTest
-from comity.language.capability import EQUALITY, NOTHING, ORDER, PRESENCE, Capability, Missing, for_kinds
+from comity.language.capability import EQUALITY, NOTHING, ORDER, PRESENCE, LanguageCapability, MissingPolicy, for_kinds
 from comity.language.language import NONE, Language
 
 _NUMBERS = (Kind.INT, Kind.FLOAT)
@@ -59,7 +59,7 @@ def _path(path: tuple[str, ...]) -> str:
     return ".".join(name if _PLAIN_NAME.fullmatch(name) else json.dumps(name) for name in path)
 
 
-_CAPABILITIES: Mapping[str, Capability] = {
+_CAPABILITIES: Mapping[str, LanguageCapability] = {
     "terms": replace(
         NOTHING,
         name=TERMS.name,
@@ -71,7 +71,7 @@ _CAPABILITIES: Mapping[str, Capability] = {
         conjunction=True,
         max_terms=TERMS.max_tests,
         nested_paths=True,
-        missing=Missing.UNKNOWN,
+        missing=MissingPolicy.UNKNOWN,
     ),
     "tags": replace(
         NOTHING,
@@ -79,7 +79,7 @@ _CAPABILITIES: Mapping[str, Capability] = {
         operators={**for_kinds([Kind.STRING], ["=", "in"]), **for_kinds([Kind.BOOL], ["="])},
         disjunction=True,
         max_text_chars=TAGS.max_chars,
-        missing=Missing.UNKNOWN,
+        missing=MissingPolicy.UNKNOWN,
         envelope=frozenset({"id", "source", "subject"}),
     ),
     "rows": replace(
@@ -95,7 +95,7 @@ _CAPABILITIES: Mapping[str, Capability] = {
         max_terms=ROWS.max_tests,
         max_depth=ROWS.max_depth,
         nested_paths=True,
-        missing=Missing.UNKNOWN,
+        missing=MissingPolicy.UNKNOWN,
         envelope=frozenset({"source", "subject"}),
     ),
 }

@@ -16,7 +16,7 @@ from comity.connect.port import Capability, Connector, Message, NotTaken, Refuse
 _CAPABILITY = Capability(ordered=True)
 
 
-class Fault(StrEnum):
+class SinkFault(StrEnum):
     """What happens to the next message that is offered."""
 
     NONE = "none"
@@ -35,7 +35,7 @@ class SenderKilled(BaseException):
     """Stands for the death of the sender; no handler of errors catches it."""
 
 
-class MemoryOptions(BaseModel):
+class MemorySinkOptions(BaseModel):
     """How it fails: the first `fail_first` offers, or all of them while `down`; each offer takes `delay_s`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -48,7 +48,7 @@ class MemoryOptions(BaseModel):
 class MemorySink:
     """Keeps what it took in `taken`.
 
-    >>> sink = MemorySink([Fault.BUSY])
+    >>> sink = MemorySink([SinkFault.BUSY])
     >>> message = Message("house_a", "fires", '["fires","/a","1"]', b"{}")
     >>> sink.deliver([message])
     Traceback (most recent call last):
@@ -62,7 +62,7 @@ class MemorySink:
 
     def __init__(
         self,
-        faults: Iterable[Fault] = (),
+        faults: Iterable[SinkFault] = (),
         *,
         down: bool = False,
         delay_s: float = 0.0,
@@ -81,26 +81,26 @@ class MemorySink:
             self.offers += 1
             if self._delay_s:
                 self._sleep(self._delay_s)
-            self._take(message, number, Fault.BUSY if self.down else next(self._faults, Fault.NONE))
+            self._take(message, number, SinkFault.BUSY if self.down else next(self._faults, SinkFault.NONE))
 
     def close(self) -> None:
         """Nothing is let go: what was taken can still be looked at."""
         self.is_closed = True
 
-    def _take(self, message: Message, number: int, fault: Fault) -> None:
-        if fault is Fault.BUSY:
+    def _take(self, message: Message, number: int, fault: SinkFault) -> None:
+        if fault is SinkFault.BUSY:
             raise NotTaken("the sink is busy", code="sink-busy", taken=number)
-        if fault is Fault.REFUSE:
+        if fault is SinkFault.REFUSE:
             raise Refused("the sink refuses this message", code="sink-refused", taken=number)
         self.taken.append(message)
-        if fault is Fault.LOSE_ANSWER:
+        if fault is SinkFault.LOSE_ANSWER:
             raise NotTaken("the answer was lost", code="sink-busy", taken=number)
-        if fault is Fault.CRASH:
+        if fault is SinkFault.CRASH:
             raise SenderKilled
 
 
-def _open(options: MemoryOptions, setting: Setting) -> MemorySink:
-    return MemorySink([Fault.BUSY] * options.fail_first, down=options.down, delay_s=options.delay_s)
+def _open(options: MemorySinkOptions, setting: Setting) -> MemorySink:
+    return MemorySink([SinkFault.BUSY] * options.fail_first, down=options.down, delay_s=options.delay_s)
 
 
-CONNECTOR = Connector(kind="memory", capability=_CAPABILITY, options=MemoryOptions, sink=_open)
+CONNECTOR = Connector(kind="memory", capability=_CAPABILITY, options=MemorySinkOptions, sink=_open)

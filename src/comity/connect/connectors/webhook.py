@@ -21,7 +21,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from comity.connect.connectors.webhook_server import Answer, Webhook
+from comity.connect.connectors.webhook_server import Webhook, WebhookReply
 from comity.connect.http.certificate import Certificate
 from comity.connect.http.server import HttpServer
 from comity.connect.port import Batch, Capability, Connector, Position, Record, Setting
@@ -203,36 +203,36 @@ class WebhookSource:
         """Note in the log that a request was not taken."""
         self._refusals.note(status, reason, sender.name if sender else None, address)
 
-    async def receive(self, lines: list[bytes], sender: Sender) -> Answer:
+    async def receive(self, lines: list[bytes], sender: Sender) -> WebhookReply:
         """Queue the records of a request, and wait until they are kept."""
         bound = limits().max_waiting_records
         if len(lines) > bound:
-            return Answer(413, f"more than {bound} records in one request")
+            return WebhookReply(413, f"more than {bound} records in one request")
         delivery = _Delivery(deque(lines), f"{self._name}/{sender.name}" if sender.name else self._name)
         with self._lock:
             if self._server is None:
-                return Answer(503, "the source is closing", retry_after_s=1)
+                return WebhookReply(503, "the source is closing", retry_after_s=1)
             if self._waiting_records + len(lines) > bound:
-                return Answer(429, "too many records are waiting", retry_after_s=1)
+                return WebhookReply(429, "too many records are waiting", retry_after_s=1)
             if lines:
                 self._waiting.append(delivery)
                 self._waiting_records += len(lines)
         if not lines:
-            return Answer(202, "nothing to keep")
+            return WebhookReply(202, "nothing to keep")
         await asyncio.wait({asyncio.wrap_future(delivery.settled)}, timeout=self._answer_within_s)
         answer = self._answer(delivery)
         if answer.status == 202:
             log("request kept", level=logging.DEBUG, source=self._name, sender=sender.name, records=len(lines))
         return answer
 
-    def _answer(self, delivery: _Delivery) -> Answer:
+    def _answer(self, delivery: _Delivery) -> WebhookReply:
         with self._lock:
             if delivery.is_kept:
-                return Answer(202, "kept")
+                return WebhookReply(202, "kept")
             if delivery in self._waiting and delivery not in self._taken:  # nobody will miss it
                 self._waiting.remove(delivery)
                 self._waiting_records -= len(delivery.lines)
-        return Answer(503, "not kept in time", retry_after_s=1)
+        return WebhookReply(503, "not kept in time", retry_after_s=1)
 
     def _take(self, delivery: _Delivery, max_records: int, records: list[Record]) -> None:
         if not self._taken or self._taken[-1] is not delivery:

@@ -24,7 +24,7 @@ _LONG_BYTES = 131_072
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WebhookReply:
     """A status and what it means here."""
 
     status: int
@@ -40,7 +40,7 @@ class Receiver(Protocol):
         ...
 
     def health(self) -> dict[str, object]: ...
-    async def receive(self, lines: list[bytes], sender: Sender) -> Answer: ...
+    async def receive(self, lines: list[bytes], sender: Sender) -> WebhookReply: ...
     def refused(self, status: int, reason: str, sender: Sender | None, address: str) -> None:
         """Is told of requests that were not taken."""
         ...
@@ -98,7 +98,7 @@ class Webhook:
             found = lines_of(content_type, request.headers, body)
         else:
             found = await asyncio.to_thread(lines_of, content_type, request.headers, body)
-        if isinstance(found, Answer):
+        if isinstance(found, WebhookReply):
             raise Refusal(found.status, found.reason)
         return found
 
@@ -107,7 +107,7 @@ def _path(request: web.BaseRequest) -> str:
     return request.rel_url.raw_path
 
 
-def lines_of(content_type: str, headers: Mapping[str, str], body: bytes) -> list[bytes] | Answer:
+def lines_of(content_type: str, headers: Mapping[str, str], body: bytes) -> list[bytes] | WebhookReply:
     """The records of a request, one line each, or the answer that it gets instead.
 
     >>> lines_of("application/cloudevents-batch+json", {}, b'[{"id": "1"}, {"id": "2"}]')
@@ -125,13 +125,13 @@ def lines_of(content_type: str, headers: Mapping[str, str], body: bytes) -> list
         if content_type in _LINES:
             return _json_lines(body)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        return Answer(400, f"not JSON: {error}")
+        return WebhookReply(400, f"not JSON: {error}")
     return _unsupported(content_type)
 
 
-def _unsupported(content_type: str) -> Answer:
+def _unsupported(content_type: str) -> WebhookReply:
     known = ", ".join((_STRUCTURED[0], _BATCH, _LINES[0]))
-    return Answer(415, f"content type {content_type or 'missing'!r}; send one of {known}")
+    return WebhookReply(415, f"content type {content_type or 'missing'!r}; send one of {known}")
 
 
 def _compact(content: bytes) -> bytes:
@@ -140,18 +140,18 @@ def _compact(content: bytes) -> bytes:
     return msgspec.json.format(content, indent=-1)
 
 
-def _json_lines(body: bytes) -> list[bytes] | Answer:
+def _json_lines(body: bytes) -> list[bytes] | WebhookReply:
     lines = []
     for number, line in enumerate(body.split(b"\n"), start=1):
         if line.strip():
             try:
                 lines.append(_compact(line))
             except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-                return Answer(400, f"line {number} is not JSON: {error}")
+                return WebhookReply(400, f"line {number} is not JSON: {error}")
     return lines
 
 
-def _binary(content_type: str, headers: Mapping[str, str], body: bytes) -> list[bytes] | Answer:
+def _binary(content_type: str, headers: Mapping[str, str], body: bytes) -> list[bytes] | WebhookReply:
     """Binary mode: the envelope is in the headers, the data in the body."""
     record: dict[str, Any] = {}
     for name, value in headers.items():

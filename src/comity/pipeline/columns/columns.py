@@ -43,8 +43,8 @@ from comity.pipeline.operands import (
     MAX_NODES,
     Alternatives,
     AttributeColumns,
+    ColumnOperand,
     OpenColumns,
-    Operand,
     TypedColumns,
     constant,
     first_present,
@@ -187,11 +187,11 @@ def _value(node: Expression, columns: AttributeColumns) -> Alternatives:
         case Lookup(_, key, rows):
             return lookup(_value(key, columns), rows)
     truth = _truth(node, columns)
-    return {Kind.BOOL: Operand(truth.always, size=truth.size)}
+    return {Kind.BOOL: ColumnOperand(truth.always, size=truth.size)}
 
 
 def _conditional(condition: _Truth, then: Alternatives, otherwise: Alternatives) -> Alternatives:
-    found: dict[Kind, Operand] = {}
+    found: dict[Kind, ColumnOperand] = {}
     test = condition.column
     if condition.size * len({*then, *otherwise}) > MAX_NODES:
         raise not_in_columns("its conditions are nested too deep")
@@ -208,7 +208,7 @@ def _conditional(condition: _Truth, then: Alternatives, otherwise: Alternatives)
 
 def _coalesce(arguments: list[Alternatives]) -> Alternatives:
     """The first that is present: a value counts only where nothing before it has a value of another kind."""
-    found: dict[Kind, list[Operand]] = {}
+    found: dict[Kind, list[ColumnOperand]] = {}
     for index, argument in enumerate(arguments):
         for kind, operand in argument.items():
             others = [
@@ -222,7 +222,7 @@ def _coalesce(arguments: list[Alternatives]) -> Alternatives:
     return {kind: first_present(operands) for kind, operands in found.items()}
 
 
-def _unless(blocked: Column, operand: Operand) -> Operand:
+def _unless(blocked: Column, operand: ColumnOperand) -> ColumnOperand:
     return joined([operand], lambda parts: F.when(~blocked, parts[0]))
 
 

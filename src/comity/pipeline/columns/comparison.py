@@ -17,7 +17,7 @@ from comity.event.kinds import INT_MAX, INT_MIN, NUMBERS, ORDERED, Kind, Value, 
 from comity.event.types import AttributeType
 from comity.expression.evaluate import compare as compare_values
 from comity.expression.tree import MIRRORED
-from comity.pipeline.operands import MAX_FLOAT, Alternatives, Operand, literal, read_as_time
+from comity.pipeline.operands import MAX_FLOAT, Alternatives, ColumnOperand, literal, read_as_time
 
 _TIMES = frozenset({Kind.TIMESTAMP, Kind.DURATION})
 _BEYOND_LONG = 2.0**63
@@ -88,7 +88,9 @@ def _same_kind_of_constants(low: Alternatives, high: Alternatives) -> bool:
     return len(low) == len(high) == 1 and len(ends) == 2 and comparable(*ends)
 
 
-def _compare_pair(symbol: str, kind: Kind, operand: Operand, other_kind: Kind, other: Operand) -> Column | None:
+def _compare_pair(
+    symbol: str, kind: Kind, operand: ColumnOperand, other_kind: Kind, other: ColumnOperand
+) -> Column | None:
     if operand.constant is not None and other.constant is not None:
         return F.lit(compare_values(symbol, operand.constant, other.constant))
     if kind is Kind.STRING and other_kind in _TIMES:
@@ -104,7 +106,7 @@ def _compare_pair(symbol: str, kind: Kind, operand: Operand, other_kind: Kind, o
     return _compare_alike(symbol, kind, operand, other)
 
 
-def _compare_alike(symbol: str, kind: Kind, operand: Operand, other: Operand) -> Column:
+def _compare_alike(symbol: str, kind: Kind, operand: ColumnOperand, other: ColumnOperand) -> Column:
     if kind is Kind.BOOL and isinstance(other.constant, bool):
         return operand.column if other.constant is (symbol == "=") else ~operand.column
     if operand.type and other.type and operand.type != other.type:
@@ -131,7 +133,7 @@ def _apply(symbol: str, left: Column, right: Column | float) -> Column:
 # Numbers
 
 
-def _compare_numbers(symbol: str, kind: Kind, operand: Operand, other_kind: Kind, other: Operand) -> Column:
+def _compare_numbers(symbol: str, kind: Kind, operand: ColumnOperand, other_kind: Kind, other: ColumnOperand) -> Column:
     if operand.constant is not None:
         return _compare_numbers(MIRRORED[symbol], other_kind, other, kind, operand)
     if other.constant is not None:
@@ -145,7 +147,7 @@ def _compare_numbers(symbol: str, kind: Kind, operand: Operand, other_kind: Kind
     return _finite_only(symbol, operand, other, result)
 
 
-def _compare_with_constant(symbol: str, kind: Kind, operand: Operand, number: int | float) -> Column:
+def _compare_with_constant(symbol: str, kind: Kind, operand: ColumnOperand, number: int | float) -> Column:
     match exact_bound(kind, symbol, number):
         case (sign, bound):
             return _finite_only(sign, operand, None, _apply(sign, operand.column, F.lit(bound)))
@@ -196,7 +198,7 @@ def _int_with_float(symbol: str, whole: Column, number: Column) -> Column:
     return _apply(symbol.rstrip("=") if symbol != "!=" else symbol, rounded, number) | ((rounded == number) & decided)
 
 
-def _finite_only(symbol: str, left: Operand, right: Operand | None, result: Column) -> Column:
+def _finite_only(symbol: str, left: ColumnOperand, right: ColumnOperand | None, result: Column) -> Column:
     """The result without the infinities and NaN (to Spark the greatest number) that stand for a missing value."""
     strict_right = right is None or right.is_finite
     if not left.is_finite and not (symbol == "=" and strict_right):
@@ -206,7 +208,7 @@ def _finite_only(symbol: str, left: Operand, right: Operand | None, result: Colu
     return result
 
 
-def _within(symbol: str, number: Operand) -> Column:
+def _within(symbol: str, number: ColumnOperand) -> Column:
     if symbol in ("=", "!=") or number.doubtful is not None:
         return number.is_within
     return number.column >= -MAX_FLOAT if symbol in ("<", "<=") else number.column <= MAX_FLOAT
@@ -215,7 +217,7 @@ def _within(symbol: str, number: Operand) -> Column:
 # Lists of constants
 
 
-def _equal_to_one(kind: Kind, operand: Operand, items: list[Value]) -> Column | None:
+def _equal_to_one(kind: Kind, operand: ColumnOperand, items: list[Value]) -> Column | None:
     if kind in NUMBERS:
         wanted = [bound for item in items if (bound := _exact_number(kind, item)) is not None]
         return _in_list(operand.column, wanted) if wanted else None
@@ -227,7 +229,7 @@ def _equal_to_one(kind: Kind, operand: Operand, items: list[Value]) -> Column | 
     return any_of(columns) if columns else None
 
 
-def _equal_to_none(kind: Kind, operand: Operand, meant: list[Value]) -> Column:
+def _equal_to_none(kind: Kind, operand: ColumnOperand, meant: list[Value]) -> Column:
     equal = _equal_to_one(kind, operand, meant)
     if equal is None:
         return operand.present.isNotNull()
@@ -303,4 +305,4 @@ def _same_field(left: Column, left_type: AttributeType, right: Column, right_typ
 def _as_number(column: Column, type: AttributeType) -> Alternatives:
     """Inside structs and lists Python takes true for 1."""
     kind = _FROM_BOOL.get(type.kind, type.kind)
-    return {kind: Operand(column.cast("long") if type.kind is Kind.BOOL else column)}
+    return {kind: ColumnOperand(column.cast("long") if type.kind is Kind.BOOL else column)}

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from comity.event.kinds import Kind, Point, Value, timestamp_from_microseconds, to_microseconds
 from comity.event.types import AttributeType
 from comity.expression.extensions import ExtensionFunction
-from comity.pipeline.operands import BOUNDS, Alternatives, Operand, first_present, not_in_columns, sized
+from comity.pipeline.operands import BOUNDS, Alternatives, ColumnOperand, first_present, not_in_columns, sized
 
 _SPARK_TYPES: Mapping[Kind, tuple[str, pa.DataType]] = {
     Kind.BOOL: ("boolean", pa.bool_()),
@@ -42,21 +42,21 @@ def extension(function: ExtensionFunction, arguments: tuple[Alternatives, ...]) 
     return {function.gives: first_present(found)} if found else {}
 
 
-def _called(function: ExtensionFunction, chosen: tuple[tuple[Kind, Operand], ...]) -> Operand:
+def _called(function: ExtensionFunction, chosen: tuple[tuple[Kind, ColumnOperand], ...]) -> ColumnOperand:
     return in_python(function.call, function.gives, chosen)
 
 
-def _with_missing(function: ExtensionFunction, arguments: tuple[Alternatives, ...]) -> Operand:
+def _with_missing(function: ExtensionFunction, arguments: tuple[Alternatives, ...]) -> ColumnOperand:
     """With arguments of one kind each: of several, each would be missing where another one is there."""
-    chosen: list[tuple[Kind, Operand]] = []
+    chosen: list[tuple[Kind, ColumnOperand]] = []
     for argument in arguments:
         if len(argument) > 1:
             raise not_in_columns(f"{function.name} takes missing values, and the kind of an argument is not known")
-        chosen.append(next(iter(argument.items()), (Kind.STRING, Operand(F.lit(None).cast("string")))))
+        chosen.append(next(iter(argument.items()), (Kind.STRING, ColumnOperand(F.lit(None).cast("string")))))
     return in_python(function.call, function.gives, tuple(chosen))
 
 
-def in_python(call: Call, gives: Kind, chosen: tuple[tuple[Kind, Operand], ...]) -> Operand:
+def in_python(call: Call, gives: Kind, chosen: tuple[tuple[Kind, ColumnOperand], ...]) -> ColumnOperand:
     """What a Python function gives for each row, in a column of its kind; it runs in the workers."""
     readers = [_reader(kind, operand.type) for kind, operand in chosen]
     name, arrow = _SPARK_TYPES[gives]
@@ -75,10 +75,10 @@ def in_python(call: Call, gives: Kind, chosen: tuple[tuple[Kind, Operand], ...])
     made: Column = called(*([_readable(kind, operand.settled()) for kind, operand in chosen] or [F.lit(True)]))
     column = F.timestamp_micros(made) if gives is Kind.TIMESTAMP else made
     size = 2 * sum(operand.size for _, operand in chosen) + 2
-    return sized(Operand(column, bound=BOUNDS.get(gives, 0.0), size=size))
+    return sized(ColumnOperand(column, bound=BOUNDS.get(gives, 0.0), size=size))
 
 
-def _readable(kind: Kind, operand: Operand) -> Column:
+def _readable(kind: Kind, operand: ColumnOperand) -> Column:
     """Timestamps go as microseconds, because Arrow would give them in the zone of the machine."""
     if kind in (Kind.STRUCT, Kind.LIST) and operand.type is None:
         raise not_in_columns("an extension function takes a struct or a list whose type is not known")

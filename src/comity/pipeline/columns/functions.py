@@ -22,7 +22,7 @@ from comity.pipeline.operands import (
     BOUNDS,
     MAX_FLOAT,
     Alternatives,
-    Operand,
+    ColumnOperand,
     constant,
     first_present,
     literal,
@@ -44,14 +44,14 @@ def call(name: str, arguments: tuple[Alternatives, ...]) -> Alternatives:
         [(kind, operand) for kind, operand in argument.items() if kind in kinds]
         for argument, kinds in zip(arguments, function.takes, strict=False)
     ]
-    found: dict[Kind, list[Operand]] = {}
+    found: dict[Kind, list[ColumnOperand]] = {}
     for chosen in product(*accepted):
         gives = function.gives(*(kind for kind, _ in chosen))
         found.setdefault(gives, []).append(_result(function, chosen))
     return {kind: first_present(operands) for kind, operands in found.items()}
 
 
-def _result(function: Function, chosen: tuple[tuple[Kind, Operand], ...]) -> Operand:
+def _result(function: Function, chosen: tuple[tuple[Kind, ColumnOperand], ...]) -> ColumnOperand:
     """The column that the record of a function builds, or a call in the Python workers."""
     kinds, operands = zip(*((kind, operand.settled()) for kind, operand in chosen), strict=True)
     arguments = Arguments(tuple(frozenset({kind}) for kind in kinds), tuple(operand.constant for operand in operands))
@@ -62,7 +62,7 @@ def _result(function: Function, chosen: tuple[tuple[Kind, Operand], ...]) -> Ope
         return in_python(partial(_call, function.name), gives, tuple(zip(kinds, operands, strict=True)))
     bound = operands[0].bound if function.no_larger(arguments) else BOUNDS.get(gives, 0.0)
     size = function.spark_growth * sum(operand.size for operand in operands) + 2
-    return sized(Operand(column, bound=bound, size=size))
+    return sized(ColumnOperand(column, bound=bound, size=size))
 
 
 def _call(name: str, arguments: tuple[Value | None, ...]) -> Value | None:
@@ -82,16 +82,18 @@ def text_test(test: str, operand: Alternatives, text: str) -> list[Column]:
     return found
 
 
-def _list_contains(values: Operand, text: str) -> list[Column]:
+def _list_contains(values: ColumnOperand, text: str) -> list[Column]:
     if values.texts is not None:
         return [F.array_contains(values.texts, text)]
     element: AttributeType | None = values.type.element if values.type else None
     if element is None or element.kind not in (Kind.TIMESTAMP, Kind.DURATION):
         return [F.when(values.column.isNotNull(), F.lit(False))]
-    equal = compare("=", {element.kind: Operand(F.lit(None))}, constant(text))
+    equal = compare("=", {element.kind: ColumnOperand(F.lit(None))}, constant(text))
     if not equal:  # the text is not a time at all
         return [F.when(values.column.isNotNull(), F.lit(False))]
-    return [F.exists(values.column, lambda item: any_of(compare("=", {element.kind: Operand(item)}, constant(text))))]
+    return [
+        F.exists(values.column, lambda item: any_of(compare("=", {element.kind: ColumnOperand(item)}, constant(text))))
+    ]
 
 
 def _like(value: Column, pattern: str) -> Column:
@@ -164,7 +166,9 @@ def lookup(key: Alternatives, rows: tuple[tuple[Value, Value], ...]) -> Alternat
     return {kind: _from_chain(conditions, kind, rows, size) for kind in kinds}
 
 
-def _from_chain(conditions: list[Column], kind: Kind, rows: tuple[tuple[Value, Value], ...], size: int) -> Operand:
+def _from_chain(
+    conditions: list[Column], kind: Kind, rows: tuple[tuple[Value, Value], ...], size: int
+) -> ColumnOperand:
     first, *rest = [
         (condition, literal(value) if kind_of(value) is kind else F.lit(None))
         for condition, (_, value) in zip(conditions, rows, strict=True)
@@ -172,7 +176,7 @@ def _from_chain(conditions: list[Column], kind: Kind, rows: tuple[tuple[Value, V
     chain = F.when(*first)
     for condition, value in rest:
         chain = chain.when(condition, value)
-    return sized(Operand(chain, bound=MAX_FLOAT, size=size))
+    return sized(ColumnOperand(chain, bound=MAX_FLOAT, size=size))
 
 
 def _as_table(key: Alternatives, rows: tuple[tuple[Value, Value], ...]) -> dict[Value, Value] | None:
@@ -210,7 +214,7 @@ _SPARK_NAMES: Mapping[Kind, str] = {
 }
 
 
-def _from_map(key_kind: Kind, key: Operand, kind: Kind, table: Mapping[Value, Value]) -> Operand:
+def _from_map(key_kind: Kind, key: ColumnOperand, kind: Kind, table: Mapping[Value, Value]) -> ColumnOperand:
     """Spark scans a map from its start, so the rows are spread over many small ones."""
     count = len(table) // _ROWS_PER_MAP + 1
     maps: list[list[Column]] = [[] for _ in range(count)]
@@ -221,7 +225,7 @@ def _from_map(key_kind: Kind, key: Operand, kind: Kind, table: Mapping[Value, Va
     buckets = F.array(*(F.create_map(*pairs) if pairs else empty for pairs in maps))
     spread = F.crc32(key.column.cast("binary")) if key_kind is Kind.STRING else key.column
     found = F.get(buckets, F.pmod(spread, F.lit(count)).cast("int"))
-    return sized(Operand(F.try_element_at(found, key.column), bound=MAX_FLOAT, size=2 * key.size + 4))
+    return sized(ColumnOperand(F.try_element_at(found, key.column), bound=MAX_FLOAT, size=2 * key.size + 4))
 
 
 def _bucket(key: Value, count: int) -> int:

@@ -22,7 +22,7 @@ from comity.plan.ways import Ways
 
 
 @dataclass(slots=True)
-class PlanPatterns:
+class SparkPlanPatterns:
     """The patterns of a plan, ready to be detected again and again."""
 
     plan: Plan

@@ -29,7 +29,7 @@ from comity.event.window import Window
 from comity.limits import Limits, limited, limits
 from comity.match.line_candidates import LineCandidates
 from comity.match.operands import OperandMatcher
-from comity.match.row_candidates import RowReader, Rows
+from comity.match.row_candidates import CandidateRows, RowReader
 from comity.pattern.bank import Bank
 from comity.pattern.extract import Extraction
 from comity.pattern.occurrence import microseconds
@@ -204,7 +204,9 @@ class _PieceReader:
                     self._take_rows(batch, reader.read(batch), matchers, first)
                 first += batch.num_rows
 
-    def _take_rows(self, batch: pa.RecordBatch, rows: Rows, matchers: Mapping[str, OperandMatcher], first: int) -> None:
+    def _take_rows(
+        self, batch: pa.RecordBatch, rows: CandidateRows, matchers: Mapping[str, OperandMatcher], first: int
+    ) -> None:
         self.events += rows.count
         for time in rows.times:
             self.singly.see_time(time)
