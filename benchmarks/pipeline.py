@@ -31,9 +31,10 @@ from workload_pipeline import LINE_SCHEMA, write_events, write_federation
 
 from comity.event.window import Window
 from comity.federation import load
-from comity.pipeline.read import Inputs
+from comity.pipeline.prepared import PreparedPlan
+from comity.pipeline.read import Inputs, Tables
 from comity.pipeline.rows import RowTable
-from comity.pipeline.run import PreparedPlan, Tables, run_on_spark
+from comity.pipeline.run import run_on_spark
 from comity.pipeline.session import spark_session, stop_session
 from comity.plan import Plan, compile_plan
 from comity.plan.matching import choose_matching
@@ -184,7 +185,7 @@ def _shares(spark: SparkSession, form: str, files: list[str], plan: Plan) -> dic
         steps["read rows"] = rows
         steps["check"] = rows.filter(RowTable(rows, prepared.work, window, facts).vouched)
         steps["match"] = prepared.hits(tables, window)
-    steps["mediate, observe, make lines"] = prepared.deliver(prepared.hits(tables, window))
+    steps["mediate, observe, make lines"] = prepared.outcomes(prepared.hits(tables, window))
     seconds: dict[str, float] = {}
     for name, table in steps.items():
         seconds[name] = min(_noop(table) for _ in range(2))

@@ -62,10 +62,12 @@ def _stream(spark: SparkSession, home: Path, events: Events) -> Run:
     out = home / "out"
     stream = DetectStream(
         lambda: patterns,
-        out,
-        0,
-        TAXONOMY,
-        lambda number, summary: done.append((perf_counter(), summary.records, sum(summary.delivered.values()))),
+        out=out,
+        lateness_us=0,
+        taxonomy=TAXONOMY,
+        on_batch=lambda number, summary: done.append(
+            (perf_counter(), summary.records, sum(summary.delivered.values()))
+        ),
     )
     try:
         query = stream.start(spark, [home / "lines"], trigger_s=0, until_empty=True, files_per_batch=4)

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from workload_pipeline import write_events, write_federation
 
 from comity.federation.watch import WatchedFederation
+from comity.pipeline.doubts import NO_DOUBTS, Doubts
 from comity.pipeline.session import spark_session, stop_session
 from comity.pipeline.stream import StreamRun
 
@@ -54,10 +55,10 @@ class Figures:
 class Timed(StreamRun):
     """Notes when the events of each file were published."""
 
-    __slots__ = ("done",)
+    done: dict[str, tuple[float, int]]
 
-    def take_batch(self, spark: SparkSession, files: list[str], number: int) -> None:  # type: ignore[override]
-        super().take_batch(spark, files, number)
+    def take_batch(self, spark: SparkSession, files: Sequence[str], number: int, doubts: Doubts = NO_DOUBTS) -> None:
+        super().take_batch(spark, files, number, doubts)
         now = time.monotonic()
         for file in files:
             self.done[Path(file).name] = (now, number)
@@ -123,7 +124,7 @@ def _running(spark: SparkSession, federation: Path, folder: Path) -> Iterator[tu
     for one in (out, events):
         shutil.rmtree(one, ignore_errors=True)
         one.mkdir()
-    stream = Timed(WatchedFederation(federation), out)
+    stream = Timed(WatchedFederation(federation), out=out)
     stream.done = {}
     query = stream.start(spark, [events], trigger_s=0, until_empty=False, files_per_batch=1_000)
     try:

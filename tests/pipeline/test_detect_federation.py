@@ -133,7 +133,7 @@ def test_a_stream_reports_what_the_engine_reports_once_time_has_passed_or_it_end
     files = [write(tmp_path / "events" / f"{at}.jsonl", some[40 * at : 40 * at + 40]) for at in range(3)]
     wanted = tmp_path / "wanted"
     by_the_engine(federation, [*files, write(tmp_path / "events" / "9.jsonl", [last])], wanted)
-    stream = StreamRun(WatchedFederation(federation), tmp_path / "found", results=Results.JSONL)
+    stream = StreamRun(WatchedFederation(federation), out=tmp_path / "found", results=Results.JSONL)
     with limited(late_after_s=60):
         for number, file in enumerate([*files, tmp_path / "events" / "9.jsonl"]):
             for _ in range(1 + number % 2):

@@ -113,7 +113,12 @@ def test_a_stream_reports_what_the_reference_does(spark: SparkSession, tmp_path:
         chance.shuffle(patterns)
         for _ in range(chance.choice((1, 1, 2))):
             stream = DetectStream(
-                lambda: patterns, tmp_path / "out", told.lateness_us, taxonomy, buckets=buckets, compiled=compiled
+                lambda: patterns,
+                out=tmp_path / "out",
+                lateness_us=told.lateness_us,
+                taxonomy=taxonomy,
+                buckets=buckets,
+                compiled=compiled,
             )
             stream.take_batch(spark, [str(file)], at)
             stream.close()
@@ -135,7 +140,9 @@ SILENT = "profile silent\non not A a within 5 s"
 def take(spark: SparkSession, out: Path, number: int, texts: Sequence[str], *events: Event) -> Summary:
     found: list[Summary] = []
     patterns = [bound(text) for text in texts]
-    stream = DetectStream(lambda: patterns, out, 0, on_batch=lambda _, summary: found.append(summary), compiled=False)
+    stream = DetectStream(
+        lambda: patterns, out=out, lateness_us=0, on_batch=lambda _, summary: found.append(summary), compiled=False
+    )
     stream.take_batch(spark, [str(write(out.parent / f"{number}.jsonl", events))], number)
     stream.close()
     return found[-1]
@@ -165,7 +172,9 @@ def test_a_silence_that_is_asked_for_later_starts_then(spark: SparkSession, tmp_
 def end(spark: SparkSession, out: Path, texts: Sequence[str]) -> dict[str, int]:
     found: list[Summary] = []
     patterns = [bound(text) for text in texts]
-    stream = DetectStream(lambda: patterns, out, 0, on_end=lambda _, summary: found.append(summary), compiled=False)
+    stream = DetectStream(
+        lambda: patterns, out=out, lateness_us=0, on_end=lambda _, summary: found.append(summary), compiled=False
+    )
     stream.finish(spark)
     stream.close()
     return dict(found[-1].delivered)
@@ -200,7 +209,7 @@ def test_an_end_that_was_cut_off_is_published_before_the_next_batch(spark: Spark
     write(events / "0.jsonl", [event("a1", "A", 0, k=1)])
 
     def stream_of() -> DetectStream:
-        return DetectStream(lambda: [bound(UNANSWERED)], out, 0, compiled=False)
+        return DetectStream(lambda: [bound(UNANSWERED)], out=out, lateness_us=0, compiled=False)
 
     stream = stream_of()
     stream.start(spark, [events], trigger_s=0, until_empty=True, files_per_batch=1).awaitTermination()
@@ -241,7 +250,7 @@ def test_what_is_kept_of_old_batches_is_removed(spark: SparkSession, tmp_path: P
 
 
 def test_a_pattern_without_bounds_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    stream = DetectStream(lambda: [bound("profile endless\non A ; B")], tmp_path / "out", 0)
+    stream = DetectStream(lambda: [bound("profile endless\non A ; B")], out=tmp_path / "out", lateness_us=0)
     with pytest.raises(Misuse) as refused:
         stream.start(spark, [tmp_path], trigger_s=0, until_empty=True, files_per_batch=1)
     assert refused.value.code == "unbounded-pattern"
@@ -276,7 +285,10 @@ from comity.pipeline.session import spark_session
 texts = {[PAIR, UNANSWERED, SILENT]!r}
 patterns = [composite.bind(name) for name, composite in map(parse_composite, texts)]
 stream = DetectStream(
-    lambda: patterns, Path(sys.argv[2]), 2_000_000, on_batch=lambda number, _: print(number, flush=True)
+    lambda: patterns,
+    out=Path(sys.argv[2]),
+    lateness_us=2_000_000,
+    on_batch=lambda number, _: print(number, flush=True),
 )
 spark = spark_session("local[2]", brief=True)
 query = stream.start(spark, [Path(sys.argv[1])], trigger_s=0, until_empty=True, files_per_batch=1)

@@ -16,8 +16,9 @@ from comity.event import read_events
 from comity.event.window import Window
 from comity.federation import Federation, load
 from comity.pipeline.deliver import outcome_of_hit
-from comity.pipeline.read import Inputs
-from comity.pipeline.run import PreparedPlan, Tables, run_on_spark
+from comity.pipeline.prepared import PreparedPlan
+from comity.pipeline.read import Inputs, Tables
+from comity.pipeline.run import run_on_spark
 from comity.plan import Plan, compile_plan
 from comity.plan.ways import ways_of
 from comity.testing.outcomes import outcomes_in, outcomes_of
@@ -169,7 +170,7 @@ def planned(spark: SparkSession, plan: Plan, events: Path) -> str:
     prepared = PreparedPlan(plan, spark)
     hits = prepared.hits(Tables.of(spark, Inputs.of([str(events)])), Window.around(NOW))
     try:
-        return str(prepared.deliver(hits)._jdf.queryExecution().optimizedPlan().toString())
+        return str(prepared.outcomes(hits)._jdf.queryExecution().optimizedPlan().toString())
     finally:
         prepared.close()
 

@@ -191,7 +191,7 @@ def test_a_stream_holds_landed_files_to_their_owners_also_when_a_batch_is_done_a
     landed.mkdir(parents=True)
     hook = write(landed / "landed-1.jsonl", [event("hooked", "b.T"), event("hooked!", "a.T")], load(folder))
     for _ in range(2):  # the second time is that after a crash, by a process that knows only the files
-        stream = StreamRun(WatchedFederation(folder), folder / "out", clock=lambda: MOMENT, owners=owners)
+        stream = StreamRun(WatchedFederation(folder), out=folder / "out", clock=lambda: MOMENT, owners=owners)
         stream.take_batch(spark, [*files, hook], 0)
         stream.close()
     found = [(one["profile"], one["id"]) for one in told(folder / "out", "watcher")]

@@ -170,7 +170,7 @@ def by_batch(spark: SparkSession, case: Case, files: Sequence[Path], out: Path, 
 def by_stream(spark: SparkSession, case: Case, events: Path, out: Path, results: Results) -> list[Outcome]:
     """What a stream gives, with batches of some size."""
     federation = WatchedFederation(write_texts(case.texts, out.parent / f"{out.name}-federation"))
-    stream = StreamRun(federation, out, results=results, clock=lambda: NOW)
+    stream = StreamRun(federation, out=out, results=results, clock=lambda: NOW)
     with settings_of(spark, shuffle__partitions=str(case.chance.randint(1, 4))):
         pace = case.chance.randint(2, 4)
         query = stream.start(spark, [events], trigger_s=0, until_empty=True, files_per_batch=pace)

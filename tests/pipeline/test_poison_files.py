@@ -82,7 +82,7 @@ def test_poison_files_go_to_quarantine_and_the_stream_goes_on(spark: SparkSessio
     events, out = tmp_path / "events", tmp_path / "out"
     codes = poison(events)
     told: list[str] = []
-    stream = StreamRun(WatchedFederation(EXAMPLE), out, on_set_aside=lambda one: told.append(Path(one.file).name))
+    stream = StreamRun(WatchedFederation(EXAMPLE), out=out, on_set_aside=lambda one: told.append(Path(one.file).name))
     stream.start(spark, [events], trigger_s=0, until_empty=True, files_per_batch=100).awaitTermination()
     stream.close()
     assert delivered(out) == ["a", "g", "z"]  # all of the compressed file stands before the place where it breaks
@@ -121,7 +121,7 @@ def test_poison_files_cost_patterns_no_more_than_themselves(
     taxonomy = load(EXAMPLE).domains["house_a"].taxonomy if has_types else None
     name, composite = parse_composite("profile fires\non FireDetected a" if has_types else PAIR)
     pattern = composite.bind(name, taxonomy)
-    stream = DetectStream(lambda: [pattern], out, 0, taxonomy)
+    stream = DetectStream(lambda: [pattern], out=out, lateness_us=0, taxonomy=taxonomy)
     stream.start(spark, [events], trigger_s=0, until_empty=True, files_per_batch=100).awaitTermination()
     stream.close()
     assert refused(out) == codes
@@ -136,7 +136,7 @@ def test_a_file_that_nobody_can_read_is_rejected_as_a_whole(spark: SparkSession,
     events.mkdir()
     (events / "a.jsonl").write_bytes(text("a"))
     (events / "b.csv").write_bytes(text("b"))
-    stream = StreamRun(WatchedFederation(EXAMPLE), out)
+    stream = StreamRun(WatchedFederation(EXAMPLE), out=out)
     files = [str(events / name) for name in ("a.jsonl", "b.csv", "gone.jsonl", "gone.csv")]
     attempts = Attempts(files, spark, pause=lambda seconds: None)
     attempts.run(lambda doubts: stream.take_batch(spark, files, 0, doubts))

@@ -72,7 +72,9 @@ def take_all(
     spark: SparkSession, out: Path, events: Path, *, files_per_batch: int = 100, results: Results = Results.JSONL
 ) -> int:
     batches: list[int] = []
-    stream = StreamRun(WatchedFederation(EXAMPLE), out, lambda number, _: batches.append(number), results)
+    stream = StreamRun(
+        WatchedFederation(EXAMPLE), out=out, on_batch=lambda number, _: batches.append(number), results=results
+    )
     query = stream.start(spark, [events], trigger_s=0, until_empty=True, files_per_batch=files_per_batch)
     query.awaitTermination()
     stream.close()
@@ -103,7 +105,7 @@ def test_a_stream_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) 
 @pytest.mark.spark
 def test_a_batch_that_is_taken_again_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     write_events(tmp_path / "events", 1)
-    stream = StreamRun(WatchedFederation(EXAMPLE), tmp_path / "out")
+    stream = StreamRun(WatchedFederation(EXAMPLE), out=tmp_path / "out")
     files = [str(path) for path in (tmp_path / "events").glob("*.jsonl")]
     for _ in range(2):
         stream.take_batch(spark, files, 0)
@@ -117,7 +119,7 @@ def test_a_changed_profile_counts_from_the_next_batch(spark: SparkSession, tmp_p
     federation = tmp_path / "federation"
     shutil.copytree(EXAMPLE, federation, ignore=shutil.ignore_patterns("events"))
     faults: list[str] = []
-    stream = StreamRun(WatchedFederation(federation, lambda error: faults.append(error.code)), tmp_path / "out")
+    stream = StreamRun(WatchedFederation(federation, lambda error: faults.append(error.code)), out=tmp_path / "out")
     write_events(tmp_path / "events", 1)
     files = [str(path) for path in (tmp_path / "events").glob("*.jsonl")]
     stream.take_batch(spark, files, 0)

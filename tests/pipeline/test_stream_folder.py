@@ -57,9 +57,9 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 def test_a_folder_is_for_one_stream_and_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path / "events" / "1.jsonl")
-    first = StreamRun(WatchedFederation(EXAMPLE), tmp_path / "out")
+    first = StreamRun(WatchedFederation(EXAMPLE), out=tmp_path / "out")
     start(spark, first, tmp_path / "events")
-    second = StreamRun(WatchedFederation(EXAMPLE), tmp_path / "out")
+    second = StreamRun(WatchedFederation(EXAMPLE), out=tmp_path / "out")
     with pytest.raises(Misuse) as refused:
         start(spark, second, tmp_path / "events")
     assert refused.value.code == "folder-in-use"
@@ -75,7 +75,7 @@ def test_a_folder_is_for_one_stream_and_its_checkpoint(spark: SparkSession, tmp_
 def test_a_file_that_is_older_than_the_others_is_read(spark: SparkSession, tmp_path: Path) -> None:
     events, out = tmp_path / "events", tmp_path / "out"
     write(events / "1.jsonl")
-    stream = StreamRun(WatchedFederation(EXAMPLE), out)
+    stream = StreamRun(WatchedFederation(EXAMPLE), out=out)
     start(spark, stream, events)
     stream.close()
     old = write(events / "2.jsonl", id="2")
@@ -90,7 +90,7 @@ def test_a_broken_parquet_file_is_rejected_and_the_rest_goes_on(spark: SparkSess
     events, out = tmp_path / "events", tmp_path / "out"
     write(events / "1.jsonl")
     (events / "2.parquet").write_bytes(b"PAR1 and no more")
-    stream = StreamRun(WatchedFederation(EXAMPLE), out)
+    stream = StreamRun(WatchedFederation(EXAMPLE), out=out)
     start(spark, stream, events)
     stream.close()
     assert len(lines(out / "fire_station")) == 2
@@ -133,7 +133,7 @@ def test_a_stream_reads_every_format_that_a_run_reads(spark: SparkSession, tmp_p
     (events / "_half.json").write_text("{")
     unknown: list[list[str]] = []
     stream = StreamRun(
-        WatchedFederation(EXAMPLE), out, on_unknown=lambda files: unknown.append([file.name for file in files])
+        WatchedFederation(EXAMPLE), out=out, on_unknown=lambda files: unknown.append([file.name for file in files])
     )
     start(spark, stream, events)
     stream.close()
@@ -147,7 +147,9 @@ def test_a_batch_of_nothing_but_an_empty_file_is_done(spark: SparkSession, tmp_p
     events.mkdir()
     (events / "1.jsonl").touch()
     batches: list[int] = []
-    stream = StreamRun(WatchedFederation(EXAMPLE), out, lambda number, summary: batches.append(summary.records))
+    stream = StreamRun(
+        WatchedFederation(EXAMPLE), out=out, on_batch=lambda number, summary: batches.append(summary.records)
+    )
     start(spark, stream, events)
     stream.close()
     write(events / "2.jsonl")
@@ -161,7 +163,7 @@ def test_a_batch_of_nothing_but_broken_files_is_done(spark: SparkSession, tmp_pa
     events, out = tmp_path / "events", tmp_path / "out"
     events.mkdir()
     (events / "1.parquet").write_bytes(b"no Parquet")
-    stream = StreamRun(WatchedFederation(EXAMPLE), out)
+    stream = StreamRun(WatchedFederation(EXAMPLE), out=out)
     start(spark, stream, events)
     stream.close()
     assert [one["faults"][0]["code"] for one in lines(out / "rejected")] == ["broken-parquet"]
@@ -182,7 +184,7 @@ def test_what_spark_noted_of_a_batch_is_on_the_disk_before_its_results_count(
         lost.extend(disk.lost(chain(notes, results), out))
 
     with strict_disk() as disk:
-        stream = StreamRun(WatchedFederation(EXAMPLE), out, look)
+        stream = StreamRun(WatchedFederation(EXAMPLE), out=out, on_batch=look)
         start(spark, stream, events)
         stream.close()
     assert lines(out / "fire_station")
@@ -198,8 +200,9 @@ class KilledStream(StreamRun):
 
     staged: dict[Path, bytes]
 
-    def _publish(self, summary: Summary, staging: Path, *others: Any) -> Summary:
-        KilledStream.staged = {path: path.read_bytes() for path in staging.rglob("*") if path.is_file()}
+    def _publish(self, *arguments: Any, **options: Any) -> Summary:
+        staged = [path for folder in self.out.glob(".work-*") for path in folder.rglob("*") if path.is_file()]
+        KilledStream.staged = {path: path.read_bytes() for path in staged}
         raise Killed
 
 
@@ -209,7 +212,7 @@ class NextStream(StreamRun):
     def _match(self, *arguments: Any) -> Any:
         matched = super()._match(*arguments)
         for path, content in KilledStream.staged.items():
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         return matched
 
@@ -219,11 +222,11 @@ def test_what_a_spark_writes_that_outlived_its_program_is_not_published(spark: S
     broken = write(tmp_path / "events" / "1.jsonl")
     broken.write_text(broken.read_text() + "{broken\n")
     with pytest.raises(Killed):
-        KilledStream(WatchedFederation(EXAMPLE), out).take_batch(spark, [str(broken)], 0)
+        KilledStream(WatchedFederation(EXAMPLE), out=out).take_batch(spark, [str(broken)], 0)
     assert KilledStream.staged
-    stream = NextStream(WatchedFederation(EXAMPLE), out)
+    stream = NextStream(WatchedFederation(EXAMPLE), out=out)
     stream.take_batch(spark, [str(broken)], 0)
     assert len(lines(out / "rejected")) == 1
     assert len(lines(out / "fire_station")) == 2
-    StreamRun(WatchedFederation(EXAMPLE), out).take_batch(spark, [], 1)
+    StreamRun(WatchedFederation(EXAMPLE), out=out).take_batch(spark, [], 1)
     assert not list(out.glob(".work-*"))

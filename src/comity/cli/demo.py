@@ -92,7 +92,9 @@ class _Story:
 
         spark = start_spark(spark_options(session), Screen(session.format), files=[])
         done: Queue[int] = Queue()
-        stream = StreamRun(WatchedFederation(self.example), self.results, lambda number, _: done.put(number))
+        stream = StreamRun(
+            WatchedFederation(self.example), out=self.results, on_batch=lambda number, _: done.put(number)
+        )
         with tempfile.TemporaryDirectory(prefix="comity-demo-events-") as folder:
             query = stream.start(spark, [Path(folder)], trigger_s=0, until_empty=False, files_per_batch=100)
             try:

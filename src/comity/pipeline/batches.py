@@ -1,11 +1,19 @@
-"""New files in growing folders, as numbered batches; the same batch comes again after a crash."""
+"""Streams on Spark: new files in growing folders, as numbered batches; the same batch comes again after a crash.
+
+What all streams share is here: whose the results folder is, which files are in doubt, how a batch is published in the
+place of an earlier attempt at it, and what patterns report when a stream ends.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial, reduce
 from pathlib import Path
 
@@ -13,46 +21,95 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.claim import FolderLock, lock_folder
-from comity.connect.growing import PassedOver, check_folders
+from comity.connect.folder import REJECTED, Results
+from comity.connect.growing import PassedOver, check_folders, lag_s
+from comity.connect.staged import staged_results
 from comity.errors import ComityError, Misuse, Place
-from comity.event.formats.table import SUFFIXES
+from comity.event.formats.table import SUFFIXES, is_file_fault
+from comity.event.reasons import ReasonCounts
 from comity.limits import Limits, limited, limits
+from comity.pattern.rows import ReportRow
 from comity.pipeline.checkpoint import check_checkpoint, sync_checkpoint
-from comity.pipeline.doubts import Attempts, Doubts
+from comity.pipeline.detect.batches import PatternBatches
+from comity.pipeline.detect.patterns import SparkPatterns
+from comity.pipeline.doubts import NO_DOUBTS, Attempts, Doubts
 from comity.pipeline.failure import spark_failures
+from comity.pipeline.laps import Laps
 from comity.pipeline.line_numbers import plain_path
-from comity.pipeline.quarantine import Quarantine
+from comity.pipeline.quarantine import Quarantine, SetAside
+from comity.pipeline.read import Inputs
+from comity.plan.stages import Summary
 
 CHECKPOINT = ".checkpoint"
 _WORK = ".work-"
 _EVENT_FILES = "*{" + ",".join(SUFFIXES) + "}"
 _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
+Told = tuple[str, str | None, bytes]
+"""A line that is published: in which folder, and of which profile it is a notification."""
 
 
-@dataclass(slots=True)
-class FileBatches:
-    """Hands each batch of files to `take`, for results in a folder that belongs to this stream alone.
+@dataclass(kw_only=True)
+class FileStream(ABC):
+    """A stream with results in a folder that belongs to it alone.
 
-    A batch that Spark fails at because of a file is handed over again, with doubts about that file.
+    A batch that Spark fails at because of a file is taken again, with doubts about that file.
     """
 
     out: Path
-    take: Callable[[SparkSession, list[str], int, Doubts], None]
-    last_batch: Callable[[], int | None]
-    """The last batch of which there are results; asked when the folder is ours."""
+    on_batch: Callable[[int, Summary], None] = lambda number, summary: None
+    """Told what each batch did, after it was published and before it counts."""
+    on_end: Callable[[int, Summary], None] = lambda number, summary: None
+    """Told what was reported because the stream ended after a batch, when it is published."""
     on_unknown: Callable[[list[Path]], None] = lambda files: None
     """Told once of files in the folders that nobody reads, since their names say nothing that is known."""
-    on_ready: Callable[[SparkSession], None] = lambda spark: None
-    """Called when the folder is ours, before the first batch."""
+    on_set_aside: Callable[[SetAside], None] = lambda file: None
+    """Told of files that could not be read to their ends."""
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    results: Results = field(default=Results.JSONL, init=False)
+    quarantine: Quarantine = field(init=False)
     fault: ComityError | None = field(default=None, init=False)
-    """What made a batch fail, if that was not Spark."""
+    """What made a batch fail, if that was not Spark, whose own failure says it only in a long text."""
     _lock: FolderLock | None = field(default=None, init=False)
     _bounds: Limits = field(default_factory=limits, init=False)
     _folders: tuple[Path, ...] = field(default=(), init=False)
     _passed_over: PassedOver = field(init=False)
 
     def __post_init__(self) -> None:
+        self.quarantine = Quarantine(self.out, self.on_set_aside)
         self._passed_over = PassedOver(self.on_unknown)
+
+    # What one stream does otherwise than another
+
+    @abstractmethod
+    def check_notes(self) -> int | None:
+        """The last batch that there are notes of; raises if the stream cannot go on, as when notes are damaged."""
+
+    @abstractmethod
+    def _take(self, spark: SparkSession, inputs: Inputs, number: int, work: Path, laps: Laps) -> Summary:
+        """Take a batch of files and publish what comes of it; `work` is a folder for it, which is removed then."""
+
+    @property
+    @abstractmethod
+    def _pattern_batches(self) -> PatternBatches:
+        """What is kept of patterns between batches."""
+
+    @abstractmethod
+    def _patterns_of_now(self, spark: SparkSession) -> SparkPatterns | None:
+        """The patterns that count now; None if there are none."""
+
+    @abstractmethod
+    def _notifications(self, found: Iterable[ReportRow]) -> Iterator[Told]:
+        """What is published of reports of these patterns."""
+
+    @abstractmethod
+    def _targets(self, at_end: bool) -> Sequence[str]:
+        """The folders in which something may be published, with a batch or at the end."""
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """Release what the stream holds beside its folder."""
+
+    # What all do alike
 
     def start(
         self,
@@ -72,7 +129,8 @@ class FileBatches:
         self._check_folder()
         self._folders = tuple(folders)
         self.look_around()
-        self.on_ready(spark)
+        if self._pattern_batches.states.ends.unpublished is not None:
+            self.finish(spark)  # a crash came between noting what is reported at an end and publishing it
         with spark_failures():
             new = [_new_files(spark, folder, files_per_batch) for folder in folders]
             new += [_new_files(spark, folder, files_per_batch, cleanSource="delete") for folder in landed]
@@ -81,19 +139,69 @@ class FileBatches:
             return writer.option("checkpointLocation", str(self.out / CHECKPOINT)).trigger(**trigger).start()
 
     def look_around(self) -> None:
-        """Tell of files that are passed over."""
-        self._passed_over.look(self._folders)
+        """Tell of files in the folders that are passed over."""
+        if self._folders:
+            self._passed_over.look(self._folders)
+
+    def take_batch(self, spark: SparkSession, files: Sequence[str], number: int, doubts: Doubts = NO_DOUBTS) -> None:
+        """Take one batch of files; doing it again changes nothing."""
+        laps, work = Laps(), attempt_folder(self.out, number)
+        summary = self._take(spark, Inputs.of(files, doubts), number, work, laps)
+        shutil.rmtree(work, ignore_errors=True)
+        self.on_batch(number, replace(summary, seconds=laps.seconds, lag_s=lag_s(files)))
+
+    def finish(self, spark: SparkSession) -> None:
+        """Report what closes because nothing more comes, as for stored events; `on_end` is told.
+
+        Should the stream go on later, it does so as if it had not ended, and what was reported is not reported again.
+        """
+        batches, last = self._pattern_batches, self._pattern_batches.states.last_batch
+        patterns = None if last is None else self._patterns_of_now(spark)
+        if last is None or patterns is None:
+            return
+        work = attempt_folder(self.out, last)
+        patterns.compiled = batches.states.after(last).compiled
+        with spark_failures():
+            files = batches.finish(work / "candidates", patterns.shared, spark)
+        with batches.ending(patterns.found(files)) as (number, new):
+            summary = self._publish(number, self._notifications(new), at_end=True)
+        shutil.rmtree(work, ignore_errors=True)
+        self.on_end(number, summary)
 
     def close(self) -> None:
-        """Leave the folder to others."""
+        """Leave the folder to others, and let go of what the stream holds."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+        self._let_go()
+
+    def _publish(self, number: int, told: Iterable[Told], *, at_end: bool = False) -> Summary:
+        """Publish lines under the number of a batch, in the place of an earlier attempt; gives what they were."""
+        delivered: Counter[str] = Counter()
+        late, reasons = 0, ReasonCounts()
+        with staged_results(self.out, self._targets(at_end), self.results, number, at_end=at_end) as staged:
+            for to, profile, line in told:
+                if to == REJECTED:
+                    if is_file_fault(reasons.take(json.loads(line))):
+                        self.quarantine.take(number, line)
+                elif profile is None:
+                    late += 1
+                else:
+                    delivered[profile] += 1
+                staged.put(to, line)
+        return Summary(
+            0,
+            reasons.total,
+            dict(delivered),
+            late,
+            rejected_by_code=dict(reasons.counts),
+            rejected_examples=reasons.examples,
+        )
 
     def _check_folder(self) -> None:
         """Nobody else may be working on the results, and what they say about batches must fit the checkpoint."""
         self._lock = lock_folder(self.out)
-        if self.last_batch() is not None and not (self.out / CHECKPOINT).is_dir():
+        if self.check_notes() is not None and not (self.out / CHECKPOINT).is_dir():
             hint = "put it back, or begin anew with --overwrite or in another folder"
             reason = "there are results of a stream, but not its checkpoint"
             raise Misuse(reason, code="no-checkpoint", place=Place(str(self.out)), hint=hint)
@@ -107,15 +215,14 @@ class FileBatches:
             self._attempt(paths.sparkSession, [file for file in files if file is not None], number)
 
     def _attempt(self, spark: SparkSession, files: list[str], number: int) -> None:
-        quarantine = Quarantine(self.out)
-        doubts, note = quarantine.doubts(number), partial(quarantine.note, number)
+        doubts, note = self.quarantine.doubts(number), partial(self.quarantine.note, number)
         attempts = Attempts(files, spark, doubts, note, crashes=True)
         try:
-            attempts.run(lambda doubts: self.take(spark, files, number, doubts))
+            attempts.run(lambda doubts: self.take_batch(spark, files, number, doubts))
         except ComityError as error:
             self.fault = error
             raise
-        quarantine.forget(number)
+        self.quarantine.forget(number)
 
 
 def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **options: str) -> DataFrame:

@@ -1,13 +1,15 @@
-"""What a run reads: files of events by their form, as tables of lines or of rows."""
+"""What a batch reads: files of events by their form, and the tables that Spark makes of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
 
 from comity.event.files import event_files
 from comity.event.formats.parquet import trusted_footer
@@ -15,6 +17,7 @@ from comity.event.formats.table import OnSpark, format_of
 from comity.event.owners import ANYBODY, Domains, Owners
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
 from comity.pipeline.facts import Facts, facts_of
+from comity.pipeline.wrap import NO_GLOBS, read_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +92,32 @@ class ParquetGroup:
         footers = [footer for _, footer in group]
         rows = sum(footer.num_rows for footer in footers)
         return cls([file for file, _ in group], facts_of(footers), rows, domains)
+
+
+class SourceRows(NamedTuple):
+    """Rows with the same columns, what is known about them, and whose events they may be; None for all domains."""
+
+    table: DataFrame
+    facts: Facts
+    domains: Domains | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a batch is made of: lines of JSON, rows, one table for each form of them, and files that workers read."""
+
+    lines: DataFrame | None = None
+    rows: tuple[SourceRows, ...] = ()
+    row_count: int = 0
+    files: tuple[tuple[str, str | None], ...] = ()
+    """Each with the reason if nobody can read it."""
+    owners: Owners = ANYBODY
+
+    @classmethod
+    def of(cls, spark: SparkSession, inputs: Inputs, owners: Owners = ANYBODY) -> Tables:
+        groups, others = inputs.parquet_groups(owners)
+        reader = spark.read.option(*NO_GLOBS)
+        rows = tuple(SourceRows(reader.parquet(*group.files), group.facts, group.domains) for group in groups)
+        lines = read_lines(spark, inputs.lines) if inputs.lines else None
+        whole = ((file, None) for file in (*inputs.others, *others))
+        return cls(lines, rows, sum(group.rows for group in groups), (*whole, *inputs.unreadable), owners)

@@ -1,18 +1,23 @@
-"""Outcomes on their way into a results folder, and what can be read back from one."""
+"""Outcomes on their way into a results folder: staged apart by where they go, and what can be read back of them."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from comity.connect.folder import REJECTED, Results
 from comity.event.reasons import ReasonCounts
+from comity.limits import limits
+from comity.pipeline.batch import BatchFigures
 from comity.pipeline.deliver import IDENTITY
+from comity.plan.stages import Plan, Summary
 
 _OPEN_WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 _LINE = (
@@ -21,20 +26,75 @@ _LINE = (
 )
 
 
-def write_results(outcomes: DataFrame, staging: Path, results: Results, mode: str) -> None:
-    """Write outcomes into `staging`, apart by where they go."""
+@dataclass(slots=True)
+class StagedOutcomes:
+    """The outcomes of a run over stored events, which Spark writes as they are published: a folder for each target."""
+
+    plan: Plan
+    folder: Path
+    results: Results
+    rejected: int = field(default=0, init=False)
+    delivered: Counter[str] = field(default_factory=Counter, init=False)
+
+    def write(self, outcomes: DataFrame, mode: str) -> None:
+        """Write and count outcomes; of more of the same batch, those that are not there yet."""
+        if mode == "append":
+            told = _told(self.folder, self.results, outcomes.sparkSession)
+            outcomes = outcomes.join(told, list(IDENTITY), "left_anti")
+        done = Observation()
+        profiles = () if self._has_many_profiles else self.plan.profiles
+        counts = [_count(F.col("profile") == name).alias(f"profile {name}") for name in profiles]
+        write_outcomes(
+            outcomes.observe(done, _count(F.col("to") == REJECTED).alias("rejected"), *counts),
+            self.folder,
+            self.results,
+            mode,
+        )
+        found = done.get
+        self.rejected += int(found["rejected"])
+        self.delivered.update({name: int(found[f"profile {name}"]) for name in profiles})
+
+    def summary(self, figures: BatchFigures, spark: SparkSession) -> Summary:
+        """What was written, for each profile and each reason."""
+        delivered = self._count_profiles(spark) if self._has_many_profiles else self.delivered
+        reasons = read_reasons(self.folder, spark) if self.rejected else ReasonCounts()
+        return Summary(
+            figures.records,
+            self.rejected,
+            {name: delivered[name] for name in self.plan.profiles},
+            matched=figures.matched,
+            rejected_by_code=dict(reasons.counts),
+            rejected_examples=reasons.examples,
+        )
+
+    @property
+    def _has_many_profiles(self) -> bool:
+        """Whether they are too many to be counted one by one while they are written."""
+        return len(self.plan.profiles) > limits().max_column_profiles
+
+    def _count_profiles(self, spark: SparkSession) -> Counter[str]:
+        rows = _told(self.folder, self.results, spark).groupBy("profile").count().collect()
+        return Counter({row["profile"]: row["count"] for row in rows})
+
+
+def _count(test: Column) -> Column:
+    return F.count(F.when(test, True))
+
+
+def write_outcomes(outcomes: DataFrame, folder: Path, results: Results, mode: str) -> None:
+    """Write outcomes into a folder, apart by where they go."""
     if results is Results.JSONL:
         with _open_writers(outcomes.sparkSession):
-            outcomes.select("to", "line").write.partitionBy("to").mode(mode).text(str(staging))
+            outcomes.select("to", "line").write.partitionBy("to").mode(mode).text(str(folder))
         return
     kept = outcomes.cache()
     try:
         refused = kept.filter(F.col("to") == REJECTED).select("to", "line")
-        refused.write.partitionBy("to").mode(mode).text(str(staging))
+        refused.write.partitionBy("to").mode(mode).text(str(folder))
         told = kept.filter(F.col("to") != REJECTED).select("to", "day", F.from_json("line", _LINE).alias("event"))
         columns = ["profile", "id", "source", "type", "time", "subject", "sequence", "mode", "typeversion", "data"]
         table = told.select("to", "day", *(f"event.{name}" for name in columns))
-        table.write.partitionBy("day", "to").mode("append").parquet(str(staging))
+        table.write.partitionBy("day", "to").mode("append").parquet(str(folder))
     finally:
         kept.unpersist()
 
@@ -53,17 +113,6 @@ def _open_writers(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(_OPEN_WRITERS, before)
 
 
-def told_in(folder: Path, results: Results, spark: SparkSession) -> DataFrame:
-    """The identities of the notifications in a folder that was staged."""
-    return _told(folder, results, spark).select(*IDENTITY)
-
-
-def count_profiles(folder: Path, results: Results, spark: SparkSession) -> dict[str, int]:
-    """How many notifications of each profile a staged folder holds."""
-    rows = _told(folder, results, spark).groupBy("profile").count().collect()
-    return {row["profile"]: row["count"] for row in rows}
-
-
 def read_reasons(folder: Path, spark: SparkSession) -> ReasonCounts:
     """Why the records were rejected that a staged folder holds."""
     lines = spark.read.text(str(folder / f"to={REJECTED}"))
@@ -78,13 +127,12 @@ def read_reasons(folder: Path, spark: SparkSession) -> ReasonCounts:
 
 
 def _told(folder: Path, results: Results, spark: SparkSession) -> DataFrame:
+    """The identities of the notifications in a folder that was staged."""
+    schema = ", ".join(f"{name} string" for name in IDENTITY)
     if results is Results.PARQUET:
         files = [str(path) for path in folder.glob("day=*/to=*/*.parquet")]
-        if not files:
-            return spark.createDataFrame([], "profile string, source string, id string, time timestamp")
-        return spark.read.parquet(*files).select("profile", "source", "id", "time")
+        return spark.read.parquet(*files).select(*IDENTITY) if files else spark.createDataFrame([], schema)
     files = [str(path) for path in folder.glob("to=*") if path.name != f"to={REJECTED}"]
     if not files:
-        return spark.createDataFrame([], "profile string, source string, id string, time timestamp")
-    event = F.from_json("value", "profile string, source string, id string, time timestamp")
-    return spark.read.text(files).select(event.alias("event")).select("event.*")
+        return spark.createDataFrame([], schema)
+    return spark.read.text(files).select(F.from_json("value", schema).alias("event")).select("event.*")

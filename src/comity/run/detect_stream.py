@@ -74,11 +74,11 @@ def run_detect_stream(request: DetectRequest, out: Path, pace: StreamPace, obser
 
     stream = DetectStream(
         watched.current,
-        out.resolve(),
-        request.lateness_us or 0,
-        request.taxonomy,
-        take,
-        request.start_us,
+        out=out.resolve(),
+        lateness_us=request.lateness_us or 0,
+        taxonomy=request.taxonomy,
+        on_batch=take,
+        start_us=request.start_us,
         on_unknown=lambda files: observer.warning(not_read(files)),
         on_set_aside=lambda file: observer.warning(set_aside(file)),
         on_end=end,

@@ -95,9 +95,9 @@ def _stream(request: RunRequest, watched: WatchedFederation, accounts: Accounts)
 
     stream = StreamRun(
         watched,
-        request.out,
-        accounts.take,
-        request.results,
+        out=request.out,
+        on_batch=accounts.take,
+        results=request.results,
         on_unknown=lambda files: accounts.observer.warning(not_read(files)),
         owners=request.sources.owners(request.out),
         on_set_aside=lambda file: accounts.observer.warning(set_aside(file)),

@@ -14,6 +14,7 @@ from comity.connect.folder import PATTERNS
 from comity.pattern.rows import ReportRow
 from comity.pipeline.detect.buckets import BucketJob, HasPatterns, PatternWork, Times, detect_buckets
 from comity.pipeline.detect.extract import LATE, Extracted, staged_files, staged_lines
+from comity.pipeline.detect.patterns import reports_of
 from comity.pipeline.detect.state import EndReport, Ends, PatternStates, Progress
 
 _FEWEST_BUCKETS = 2
@@ -58,8 +59,8 @@ class PatternBatches:
         self.states.save(number, replace(after, versions=versions))
         return [job.reports for job in jobs.values()]
 
-    def told(self, number: int) -> frozenset[str]:
-        """The identities of what was reported at ends before a batch, and so need not be reported in it.
+    def untold(self, number: int, found: Iterable[ReportRow]) -> Iterator[ReportRow]:
+        """Of what is reported in a batch, what was not reported at an end before it.
 
         What was reported at an end after the batch, which is done again, does not count any more.
         """
@@ -67,7 +68,7 @@ class PatternBatches:
         if any(one.batch >= number for one in ends.reports.values()):
             ends = ends.before(number)
             self.states.save_ends(ends)
-        return frozenset(ends.reports)
+        return (one for one in found if one.id not in ends.reports)
 
     def finish(self, staged: Path, shared: HasPatterns, spark: SparkSession) -> list[str]:
         """What closes if nothing comes after the last batch, as files of reports beside `staged`.
@@ -108,7 +109,7 @@ class PatternBatches:
             bucket,
             staged_files(str(staged), bucket),
             None if version is None else self.states.file(bucket, version),
-            str(staged.with_name(f"{staged.name}-reports") / str(bucket)),
+            reports_of(staged, bucket),
             self.states.file(bucket, number),
         )
 

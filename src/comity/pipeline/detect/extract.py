@@ -31,17 +31,15 @@ from comity.pattern.bank import Bank
 from comity.pattern.extract import Extraction, Fulfilled, one_by_one
 from comity.pattern.occurrence import microseconds
 from comity.pattern.rows import CANDIDATES
-from comity.pipeline.detect.buckets import HasPatterns, bucket_of, salts_of
+from comity.pipeline.detect.buckets import HasPatterns, Times, bucket_of, salts_of
 from comity.pipeline.doubts import reading
 from comity.pipeline.line_numbers import LineNumbers, NumberOf
 from comity.pipeline.read import Inputs
 from comity.pipeline.worker import batched
 from comity.pipeline.wrap import cut_lines, cut_rows, decode_line, placed, read_lines, rejected_fields
 
-REFUSED, LATE, COUNTED, DOUBTFUL = -1, -2, -3, -4
-"""The buckets of records that were rejected, of events that came too late, of rows that count, and of records that have
-yet to be decoded.
-"""
+REFUSED, LATE, COUNTED = -1, -2, -3
+"""The buckets of records that were rejected, of events that came too late, and of rows that count."""
 ROWS = pa.schema(
     [
         *CANDIDATES,
@@ -72,9 +70,13 @@ class Extracted:
     events: int = 0
     rejected: int = 0
     late: int = 0
-    doubtful: int = 0
     earliest: int | None = None
     latest: int | None = None
+
+    @property
+    def times(self) -> Times:
+        """When all of it is there: from the first event to the last."""
+        return Times(start=self.earliest, last=self.latest)
 
     def with_times(self, *times: int) -> Extracted:
         """The same, with events at these times."""
@@ -95,9 +97,6 @@ class OpenCandidates:
         """Stage the candidates in files."""
         how = Extracting(buckets, window, late_before)
         return stage(_candidates_in(inputs, how, self.shared, self.spark), folder, buckets)
-
-    def close(self) -> None:
-        """There is nothing to forget."""
 
 
 def _candidates_in(inputs: Inputs, how: Extracting, shared: HasPatterns, spark: SparkSession) -> DataFrame:
@@ -131,7 +130,6 @@ def staged_figures(folder: str) -> Extracted:
         pc.sum(counted.column("counted")).as_py() or 0,
         _row_count(folder, REFUSED),
         _row_count(folder, LATE),
-        _row_count(folder, DOUBTFUL),
         pc.min(counted.column("earliest")).as_py(),
         pc.max(counted.column("latest")).as_py(),
     )

@@ -106,9 +106,6 @@ class PieceCandidates:
         rows = self.spark.range(0, len(pieces), 1, tasks).mapInArrow(worker.batches, _FIGURES).collect()
         return reduce(_together, (Extracted(**row.asDict()) for row in rows), Extracted())
 
-    def close(self) -> None:
-        """There is nothing to forget."""
-
 
 def _together(one: Extracted, other: Extracted) -> Extracted:
     both = Extracted(one.events + other.events, one.rejected + other.rejected, one.late + other.late)
@@ -134,8 +131,7 @@ class PieceWorker:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     seen = _PieceReader(self, self.pieces[number]).stage(number)
-                    figures = {name: value for name, value in asdict(seen).items() if name != "doubtful"}
-                    yield pa.RecordBatch.from_pylist([figures], schema=_SCHEMA)
+                    yield pa.RecordBatch.from_pylist([asdict(seen)], schema=_SCHEMA)
 
 
 _SCHEMA = pa.schema([(name, pa.int64()) for name in ("events", "rejected", "late", "earliest", "latest")])
@@ -171,7 +167,7 @@ class _PieceReader:
         for bucket, lines in ((REFUSED, self.rejected), (LATE, self.late)):
             if lines:
                 self._write_bucket(bucket, number, _lines_only(lines))
-        counts = (self.events, len(self.rejected), len(self.late), 0)
+        counts = (self.events, len(self.rejected), len(self.late))
         return Extracted(*counts, self.singly.earliest, self.singly.latest)
 
     # Reading

@@ -19,8 +19,9 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.window import Window
 from comity.pattern.bound import BoundPattern
 from comity.pattern.rows import ReportRow
-from comity.pipeline.detect.buckets import BucketJob, PatternWork, Times, detect_buckets, read_found
-from comity.pipeline.detect.extract import REFUSED, Extracted, OpenCandidates, staged_files, staged_lines
+from comity.pipeline.detect.buckets import Times
+from comity.pipeline.detect.extract import REFUSED, OpenCandidates, staged_lines
+from comity.pipeline.detect.patterns import SparkPatterns, bucket_count
 from comity.pipeline.detect.pieces import PieceCandidates
 from comity.pipeline.doubts import Attempts
 from comity.pipeline.failure import spark_failures
@@ -49,33 +50,27 @@ class SparkReports:
 
     def found(self) -> Iterator[ReportRow]:
         """The reports, in no order."""
+        patterns = patterns_over(self.patterns, self.taxonomy, self.spark)
         with TemporaryDirectory(prefix="comity-detect-") as folder:
-            with spark_failures(), PatternSession(self.patterns, self.taxonomy, self.spark) as session:
-                files = Attempts(self.files, self.spark).run(
-                    lambda doubts: self._detect(Path(folder), session, Inputs.of(self.files, doubts))
-                )
-            yield from read_found(files, self.patterns)
+            try:
+                with spark_failures():
+                    files = Attempts(self.files, self.spark).run(
+                        lambda doubts: self._detect(Path(folder), patterns, Inputs.of(self.files, doubts))
+                    )
+            finally:
+                patterns.close()
+            yield from patterns.found(files)
 
-    def _detect(self, folder: Path, session: PatternSession, inputs: Inputs) -> list[str]:
+    def _detect(self, folder: Path, patterns: SparkPatterns, inputs: Inputs) -> list[str]:
         """The files of reports."""
         shutil.rmtree(folder, ignore_errors=True)  # what an attempt left that failed
         buckets = self.buckets or _bucket_count(self.files, self.spark)
-        staged = str(folder / "candidates")
-        shared = session.shared
-        seen = session.candidates.stage(inputs, staged, buckets, self.window, None)
+        staged = folder / "candidates"
+        seen = candidates_of(patterns).stage(inputs, str(staged), buckets, self.window, None)
         self.events = seen.events
-        self.rejected = [msgspec.json.decode(line) for line in staged_lines(staged, REFUSED)]
-        jobs = [
-            BucketJob(bucket, files, None, str(folder / "reports" / str(bucket)), None)
-            for bucket in range(buckets)
-            if (files := staged_files(staged, bucket)) or shared.value.has_silence(bucket, buckets)
-        ]
-        detect_buckets(jobs, shared, buckets, self._times(seen), self.spark)
-        return [job.reports for job in jobs]
-
-    def _times(self, seen: Extracted) -> Times:
+        self.rejected = [msgspec.json.decode(line) for line in staged_lines(str(staged), REFUSED)]
         start = seen.earliest if self.start is None else self.start
-        return Times(None, self.until, start, seen.latest)
+        return patterns.detect_stored(staged, buckets, Times(None, self.until, start, seen.latest))
 
 
 def detect_on_spark(
@@ -97,40 +92,23 @@ def detect_on_spark(
     return SparkReports(patterns, events, taxonomy, spark, window, until, start, buckets)
 
 
-class PatternSession:
-    """Patterns as Spark has them: the workers hold them while the block runs."""
+def candidates_of(patterns: SparkPatterns) -> OpenCandidates | PieceCandidates:
+    """How the candidates of patterns are staged: as columns where events have types, else one by one."""
+    staging = OpenCandidates if patterns.types is None else PieceCandidates
+    return staging(patterns.shared, patterns.spark)
 
-    def __init__(
-        self,
-        patterns: Sequence[BoundPattern],
-        taxonomy: Taxonomy | None,
-        spark: SparkSession,
-        compiled: bool | None = None,
-    ) -> None:
-        types = None if taxonomy is None else {one.qualified_name: one for one in taxonomy.types}
-        self.patterns = patterns
-        self.shared = spark.sparkContext.broadcast(PatternWork(tuple(patterns), types, compiled))
-        self.candidates: OpenCandidates | PieceCandidates
-        if taxonomy is None:
-            self.candidates = OpenCandidates(self.shared, spark)
-        else:
-            self.candidates = PieceCandidates(self.shared, spark)
 
-    def __enter__(self) -> PatternSession:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Forget what the workers have."""
-        self.candidates.close()
-        self.shared.destroy()
+def patterns_over(
+    patterns: Sequence[BoundPattern], taxonomy: Taxonomy | None, spark: SparkSession, compiled: bool | None = None
+) -> SparkPatterns:
+    """Patterns over events as they come, with or without types."""
+    types = None if taxonomy is None else {one.qualified_name: one for one in taxonomy.types}
+    return SparkPatterns(patterns, types, spark, compiled)
 
 
 def _bucket_count(files: Sequence[str], spark: SparkSession) -> int:
     sizes = (Path(file).stat().st_size for name in files for file in _files_of(Path(name)))
-    return max(int(spark.conf.get("spark.sql.shuffle.partitions") or 1), sum(sizes) // _BYTES_A_BUCKET)
+    return max(bucket_count(spark), sum(sizes) // _BYTES_A_BUCKET)
 
 
 def _files_of(path: Path) -> Iterator[Path]:

@@ -18,9 +18,9 @@ from comity.pattern.bank import Bank
 from comity.pattern.correlation import Path
 from comity.pattern.occurrence import NO_TIE
 from comity.pipeline.columns.columns import TypedColumns
-from comity.pipeline.deliver import complete, rejected_line
+from comity.pipeline.deliver import complete
 from comity.pipeline.detect.buckets import NO_KEY, salts_of
-from comity.pipeline.detect.extract import COUNTED, DOUBTFUL, LATE, REFUSED, ROWS
+from comity.pipeline.detect.extract import COUNTED, LATE, ROWS
 from comity.pipeline.lines import Attributes, json_line
 from comity.pipeline.mapped import Followed, follow, keep, kept_on
 from comity.pipeline.operands import quoted
@@ -44,7 +44,6 @@ class _Asked:
     key: int | None
     """The number of the expression that gives the correlation key; None when the pattern has none."""
     tie: int | None
-    lined: bool
 
 
 _ASKED = T.StructType(
@@ -56,7 +55,6 @@ _ASKED = T.StructType(
         T.StructField("salt", T.StringType()),
         T.StructField("keyed", T.IntegerType()),
         T.StructField("tied", T.IntegerType()),
-        T.StructField("lined", T.BooleanType()),
         T.StructField("late_before", T.LongType()),
     ]
 )
@@ -65,22 +63,20 @@ _ASKED = T.StructType(
 class OperandColumns:
     """The operands of a plan's patterns, ready to be looked for in hits again and again."""
 
-    def __init__(self, patterns: Sequence[PlannedPattern], ways: Ways, *, keep_lines: bool) -> None:
+    def __init__(self, patterns: Sequence[PlannedPattern], ways: Ways) -> None:
         self.ways = ways.ways
         self._keys: dict[_Key, int] = {}
         self._ties: dict[_Tie, int] = {}
-        self._asked = list(self._ask(patterns, ways, keep_lines))
+        self._asked = list(self._ask(patterns, ways))
         sources = {name: self.ways[test.way].source for name, tests in ways.tests.items() for test in tests}
         self._sources: tuple[EventType, ...] = tuple(sources.values())
         self._columns: dict[int, dict[str, Column]] = {}
         self._followed: dict[int, Followed] = {}
 
-    def rows(
-        self, hits: DataFrame, buckets: int, late_before: int | None, spark: SparkSession, *, with_rejected: bool
-    ) -> DataFrame:
-        """The rows that `detect.extract.stage` takes: candidates, those that count, and rejected records if wanted."""
+    def rows(self, hits: DataFrame, buckets: int, late_before: int | None, spark: SparkSession) -> DataFrame:
+        """The rows that `detect.extract.stage` takes: candidates, and those that count."""
         asked = [
-            (one.label, one.way, one.pattern, one.operand, one.salt, one.key, one.tie, one.lined, late_before)
+            (one.label, one.way, one.pattern, one.operand, one.salt, one.key, one.tie, late_before)
             for one in self._asked
         ]
         # A table, and no expressions: these would be compiled anew for every batch.
@@ -89,11 +85,8 @@ class OperandColumns:
         on = (F.col("hit.profile") == F.col("label")) & (F.col("hit.way") == F.col("on"))
         asked_for = keep(found.join(table, on, "left"), self._kept)
         made = asked_for.select("*", *(one.alias(name) for name, one in self._made(buckets).items()))
-        others = F.when(F.col("rejected").isNotNull(), F.lit(REFUSED if with_rejected else None))
-        others = others.when(F.col("counted").isNotNull(), F.lit(COUNTED)).when(F.col("doubtful") > 0, F.lit(DOUBTFUL))
-        bucket = F.coalesce(others, F.col("made_bucket"))
-        line = F.when(F.col("rejected").isNotNull(), rejected_line()).otherwise(F.col("made_line"))
-        columns = {"time": F.col("micros"), "line": line, "bucket": bucket}
+        bucket = F.when(F.col("counted").isNotNull(), F.lit(COUNTED)).otherwise(F.col("made_bucket"))
+        columns = {"time": F.col("micros"), "line": F.col("made_line"), "bucket": bucket}
         rows = made.select(
             *(
                 columns.get(field.name, F.col(field.name)).cast(field.dataType).alias(field.name)
@@ -102,7 +95,7 @@ class OperandColumns:
         )
         return rows.filter(F.col("bucket").isNotNull())
 
-    def _ask(self, patterns: Sequence[PlannedPattern], ways: Ways, keep_lines: bool) -> Iterator[_Asked]:
+    def _ask(self, patterns: Sequence[PlannedPattern], ways: Ways) -> Iterator[_Asked]:
         bank = Bank([one.bound for one in patterns])
         salts = salts_of(bank)
         operands = {
@@ -123,7 +116,6 @@ class OperandColumns:
                     salts[number],
                     None if key is None else self._keys.setdefault((test.way, key), len(self._keys)),
                     None if ties is None else self._ties.setdefault((test.way, ties), len(self._ties)),
-                    keep_lines or bound.needs_line(name),
                 )
 
     def _follow(self, number: int) -> Followed:
@@ -157,7 +149,7 @@ class OperandColumns:
             "key": key,
             "micros": time,
             "tie": tie,
-            "made_line": F.when(is_late, own).when(F.col("lined"), _case(F.col("on"), lines)),
+            "made_line": F.when(is_late, own).otherwise(_case(F.col("on"), lines)),
             "made_bucket": bucket,
         }
 

@@ -1,0 +1,119 @@
+"""One batch of events, the same for stored events and for streams: match, mediate and observe, deduplicate, stage.
+
+A stored run is one batch; a stream is one after the other, with numbers and with identities that are remembered. What
+becomes of the outcomes is the caller's: a batch hands them over as a DataFrame. Rows in doubt are matched in a second
+pass, which counts as the first one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from comity.event.window import Window
+from comity.pipeline.deliver import is_wanted, observe_hits
+from comity.pipeline.detect.extract import Extracted, staged_figures
+from comity.pipeline.prepared import PreparedPlan
+from comity.pipeline.read import Tables
+
+Write = Callable[[DataFrame, str], None]
+"""Writes outcomes somewhere, in one of Spark's modes: `overwrite`, or `append` for more of the same batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFigures:
+    """What passed by in a batch."""
+
+    records: int = 0
+    doubtful: int = 0
+    matched: int = 0
+    late: int = 0
+    newest: datetime | None = None
+    """The time of the newest event that somebody wants."""
+
+    def with_doubtful(self, decoded: BatchFigures) -> BatchFigures:
+        """The same after the rows in doubt were decoded; as records these were counted when they were read."""
+        times = [time for time in (self.newest, decoded.newest) if time is not None]
+        return replace(
+            self,
+            matched=self.matched + decoded.matched,
+            late=self.late + decoded.late,
+            newest=max(times, default=None),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateStaging:
+    """Where the candidates of patterns go, by bucket; those before a time are late."""
+
+    folder: Path
+    buckets: int
+    late_before_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is to be carried out of a plan."""
+
+    prepared: PreparedPlan
+    tables: Tables
+    window: Window
+    candidates: CandidateStaging | None = None
+    """None when the plan has no patterns."""
+    late_before: datetime | None = None
+
+    def stage(self, write: Write) -> BatchFigures:
+        """Hand the outcomes to `write`, and stage the candidates."""
+        figures = self._pass(self.prepared.hits(self.tables, self.window), write, "overwrite")
+        if figures.doubtful:
+            decoded = self._pass(self.prepared.doubtful_hits(self.tables, self.window), write, "append")
+            figures = figures.with_doubtful(decoded)
+        # Rows are counted from the metadata of their files.
+        return replace(figures, records=figures.records + self.tables.row_count)
+
+    def extracted(self) -> Extracted:
+        """What was staged of candidates, and from when to when there were events."""
+        assert self.candidates is not None, "the plan has patterns"
+        times = self.prepared.row_times(self.tables, self.window)
+        return staged_figures(str(self.candidates.folder)).with_times(*times)
+
+    def _pass(self, hits: DataFrame, write: Write, mode: str) -> BatchFigures:
+        if self.candidates is None:
+            return self._write(hits, write, mode)
+        with _worked_out_once(hits) as found:
+            where = self.candidates
+            self.prepared.patterns.stage(found, where.folder, where.buckets, where.late_before_us, mode)
+            return self._write(found, write, mode)
+
+    def _write(self, hits: DataFrame, write: Write, mode: str) -> BatchFigures:
+        seen = Observation()
+        time = F.col("time") if "time" in hits.columns else F.lit(None).cast("timestamp")
+        is_late = F.lit(False) if self.late_before is None else time < F.lit(self.late_before)
+        late = F.count(F.when(is_wanted() & is_late, True)).alias("late")
+        newest = F.max(F.when(is_wanted(), time)).alias("newest")
+        write(self.prepared.outcomes(observe_hits(hits, seen, late, newest)), mode)
+        counted = seen.get
+        moment = counted["newest"]
+        return BatchFigures(
+            int(counted["counted"]),
+            int(counted["doubtful"]),
+            int(counted["matched"]),
+            int(counted["late"]),
+            moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment,
+        )
+
+
+@contextmanager
+def _worked_out_once(hits: DataFrame) -> Iterator[DataFrame]:
+    """Hits that are looked at twice."""
+    cached = hits.persist()
+    try:
+        yield cached
+    finally:
+        cached.unpersist()
