@@ -34,7 +34,12 @@ RAISED = Mapping(FIRE, ALARM, ((("level",), parse("round(heat)")),))
 @given(filters(), filters())
 def test_expressions_have_one_digest_just_when_they_are_the_same(first: Expression, second: Expression) -> None:
     assert digest(pickle.loads(pickle.dumps(first))) == digest(first)
-    assert (digest(first) == digest(second)) == (repr(first) == repr(second))
+    assert (digest(first) == digest(second)) == (shown(first) == shown(second))
+
+
+def shown(tree: Expression) -> str:
+    """The tree with the kinds of its constants, which `==` does not tell apart in tables."""
+    return repr(tree).replace("fold=1, ", "")
 
 
 @pytest.mark.parametrize(

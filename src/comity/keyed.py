@@ -33,7 +33,7 @@ def digest(*parts: Any, of: str = "") -> str:
 
 
 _Say = Callable[[str], None]
-_PLAIN = (int, float, bool, bytes, datetime, timedelta, type(None))  # `repr` tells them apart, with their kinds
+_PLAIN = (int, float, bool, bytes, timedelta, type(None))  # `repr` tells them apart, with their kinds
 
 
 def _say(thing: Any, say: _Say) -> None:
@@ -42,6 +42,8 @@ def _say(thing: Any, say: _Say) -> None:
         say(f"'{len(thing)}:{thing}")
     elif type(thing) in _PLAIN:
         say(f"{thing!r};")
+    elif type(thing) is datetime:
+        say(f"{thing.replace(fold=0)!r};")  # times that differ in nothing else are equal
     elif isinstance(thing, Keyed):
         say(f"#{thing.key};")
     elif type(thing) in (tuple, list):

@@ -35,6 +35,8 @@ class Limits:
     """Characters of a rejected record that are kept with its reason."""
     max_file_bytes: int = 16_777_216
     """Bytes of one type, contract, profile or federation file."""
+    max_plan_bytes: int = 268_435_456
+    """Bytes of a plan in its written form; a longer one is not read."""
     max_decoding_bytes: int = 1_073_741_824
     """Bytes of memory that decoding one file of Avro, XML or Parquet may take."""
     max_decoding_s: int = 10

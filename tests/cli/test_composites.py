@@ -128,7 +128,11 @@ def test_add_from_yaml_and_from_text(comity, city, write):
     ("text", "more", "said"),
     [
         (TEXT, (), "say it with --domain NAME"),
-        (f"hot: heat > 5\n{TEXT}", ("--domain", "fire_station"), "new:1:1: the profile 'hot' has no type"),
+        (
+            f"hot: heat > 5\n{TEXT}",
+            ("--domain", "fire_station"),
+            "new:1:1: in a federation the profile 'hot'",
+        ),
         ("profile calm\non Incident a ;;", ("--domain", "fire_station"), "new:2:"),
         (PROFILES, ("--domain", "fire_station"), "the profiles of a YAML file name their domains"),
         (TEXT, ("--domain", "fire_station", "--limit", "5"), "NAME and what is about one have no place"),

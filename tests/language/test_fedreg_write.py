@@ -17,7 +17,7 @@ from comity.expression.parse import parse
 from comity.expression.tree import Expression, disjunction
 from comity.language.fedreg.read import read_fedreg
 from comity.language.fedreg.write import to_fedreg
-from comity.language.language import Printed
+from comity.language.language import PrintedProfiles
 from comity.profile import Profile, Terms
 from comity.testing.filters import BASE, typed_filters, typed_scope
 from comity.testing.samples import events
@@ -38,7 +38,7 @@ LOGGED = EventType(
 )
 
 
-def printed(where: str, terms: Terms | None = None) -> Printed:
+def printed(where: str, terms: Terms | None = None) -> PrintedProfiles:
     return to_fedreg([replace(Profile.of("s", where, on="LoggedOn"), terms=terms or Terms())], {"LoggedOn": LOGGED})
 
 

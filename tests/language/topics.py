@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from comity.errors import ComityError, Misuse, Place
 from comity.expression.parse import parse_text
-from comity.language.language import Language, Printed, Reading, Types
+from comity.language.language import Language, PrintedProfiles, Reading, Types
 from comity.language.reasons import Reason
 from comity.profile import Profile
 
@@ -27,7 +27,7 @@ def _read(text: str, file: str, types: Types | None) -> Reading:
     return profiles, faults
 
 
-def _write(profiles: Iterable[Profile], types: Types) -> Printed:
+def _write(profiles: Iterable[Profile], types: Types) -> PrintedProfiles:
     lines: list[str] = []
     left: list[Reason] = []
     for one in profiles:
@@ -35,7 +35,7 @@ def _write(profiles: Iterable[Profile], types: Types) -> Printed:
             lines.append(f"{one.name} = {one.where.text[len(_SOURCE) : -1]}/{one.on}\n")
         else:
             left.append(Reason("operator-not-supported", one.where.text))
-    return Printed("".join(lines), tuple(left))
+    return PrintedProfiles("".join(lines), tuple(left))
 
 
 TOPICS = Language.of_profiles("topics", read=_read, write=_write, suffixes=(".topics",))

@@ -257,7 +257,7 @@ class _Builder(Transformer[Token, Any]):
         operand, negated, operator, text = parts
         test, value = " ".join(operator.lower().split()), _unquoted(text)
         try:
-            _check_pattern(test, value)
+            check_pattern(test, value)
         except Misuse as error:
             raise error.located(None, text.line or 1, (text.column or 1) + 1) from None
         return _sized(lambda a: TextTest(test, a, value, negated is not None), operand)
@@ -324,7 +324,8 @@ def _placed(token: Token) -> Iterator[None]:
         raise error.located(None, token.line or 1, token.column or 1) from None
 
 
-def _check_pattern(test: str, pattern: str) -> None:
+def check_pattern(test: str, pattern: str) -> None:
+    """Refuse a pattern that a text test cannot have."""
     if test == "like":
         like_matcher(pattern)
     elif test == "matches":

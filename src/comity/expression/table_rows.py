@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any
 
 from comity.event.kinds import NUMBERS, Kind, Value, kind_of
-from comity.keyed import Keyed
+from comity.keyed import Keyed, digest
 
 _INDEXED = (str, bool, int, float)
 """Kinds of keys that are found by their hash: equal ones have the same, and no text among them is read as a time."""
@@ -34,6 +34,8 @@ class TableRows(Keyed, tuple[tuple[Value, Value], ...]):
 
     @cached_property
     def key(self) -> str:
+        if Kind.TIMESTAMP in self.key_kinds | self.value_kinds:
+            return digest(tuple(self))
         return blake2b(repr(tuple(self)).encode(), digest_size=16).hexdigest()  # of many rows, in one step
 
     def __reduce__(self) -> tuple[Any, ...]:

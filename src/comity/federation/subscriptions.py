@@ -159,7 +159,7 @@ def check_complete(profile: Profile) -> None:
         faults.append(profile.located(Misuse("`domain` is missing", code="missing-key"), "domain"))
     if profile.on is None and profile.composite is None:
         hint = "name its type: `{on: TYPE, where: FILTER}` in a YAML file, or a block `profile NAME` with `on TYPE`"
-        message = f"the profile {profile.name!r} has no type, which it needs in a federation"
+        message = f"in a federation the profile {profile.name!r} needs a type"
         faults.append(Misuse(message, code="missing-key", place=profile.place, hint=hint))
     if faults:
         raise Faults(faults)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from comity.document import parse_document
 from comity.expression.render import render
 from comity.language.capability import EVERYTHING
-from comity.language.language import Language, Printed, Reading, Types
+from comity.language.language import Language, PrintedProfiles, Reading, Types
 from comity.profile.entries import begins_entries, scan_entries, write_entries
 from comity.profile.profile import Profile
 from comity.profile.text import has_blocks, scan_text
@@ -31,8 +31,8 @@ def _read(text: str, file: str, types: Types | None) -> Reading:
     return scan_entries(parse_document(text, file)) if is_yaml(text, file) else scan_text(text, file)
 
 
-def _write(profiles: Iterable[Profile], types: Types) -> Printed:
-    return Printed(write_entries(profiles))
+def _write(profiles: Iterable[Profile], types: Types) -> PrintedProfiles:
+    return PrintedProfiles(write_entries(profiles))
 
 
 COMITY = Language(

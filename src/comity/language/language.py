@@ -22,7 +22,7 @@ Reading = tuple[list[Profile], list[ComityError]]
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedProfiles:
     """The text of profiles, and what it does not say. It is exact when nothing is left."""
 
     text: str
@@ -35,7 +35,7 @@ def _never(text: str) -> bool:
 
 Read = Callable[[str, str, Types | None], Reading]
 """From a text, the name of its file, and the types if they are known."""
-Write = Callable[[Iterable[Profile], Types], Printed]
+Write = Callable[[Iterable[Profile], Types], PrintedProfiles]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ is up to the type of the attribute.
 import re
 from collections.abc import Iterable
 
-from comity.language.language import Language, Printed, Reading, Types
+from comity.language.language import Language, PrintedProfiles, Reading, Types
 from comity.profile.profile import Profile
 
 _START = re.compile(r"\s*(?:<\?xml[^>]*\?>\s*|<!--.*?-->\s*)*<(?:[\w.-]+:)?Subscription\b", re.S)
@@ -28,7 +28,7 @@ def _read(text: str, file: str, types: Types | None) -> Reading:
     return scan_fedreg(text, file, types)
 
 
-def _write(profiles: Iterable[Profile], types: Types) -> Printed:
+def _write(profiles: Iterable[Profile], types: Types) -> PrintedProfiles:
     from comity.language.fedreg.write import to_fedreg
 
     return to_fedreg(profiles, types)

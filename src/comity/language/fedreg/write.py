@@ -47,7 +47,7 @@ from comity.expression.tree import (
 )
 from comity.language.fedreg.values import escaped_text, quoted, value_text
 from comity.language.fedreg.words import FEDREG_URI, PRIORITIES
-from comity.language.language import Printed
+from comity.language.language import PrintedProfiles
 from comity.language.reasons import Reason, reason
 from comity.profile.profile import Profile
 from comity.profile.terms import Terms, clock_text
@@ -63,7 +63,7 @@ _REGEX_SPECIAL = re.compile(r"[.^$*+?()\[\]{}|\\]")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def to_fedreg(profiles: Iterable[Profile], types: Mapping[str, EventType]) -> Printed:
+def to_fedreg(profiles: Iterable[Profile], types: Mapping[str, EventType]) -> PrintedProfiles:
     """Profiles as one subscription; `types` has the type of each by the name in `on`.
 
     A filter with `or` between attributes becomes several templates, of which one must match. There are no patterns.
@@ -81,7 +81,7 @@ def to_fedreg(profiles: Iterable[Profile], types: Mapping[str, EventType]) -> Pr
             left.append(Reason("no-delivery-context", f"deliver of {one.name}", _NO_CONTEXT))
         left += [found for found in printer.left if found not in left]
     etree.indent(root)
-    return Printed(str(etree.tostring(root, encoding="unicode", pretty_print=True)), tuple(left))
+    return PrintedProfiles(str(etree.tostring(root, encoding="unicode", pretty_print=True)), tuple(left))
 
 
 def _add_template(
