@@ -48,9 +48,10 @@ class Restart:
 Script = Sequence[Push | Tell | Change | Restart]
 
 
-def told_by_engine(plan: Plan, script: Script, pace: EnginePace) -> list[Outcome]:
-    """Everything that a live engine tells, in order of the texts."""
+def told_by_engine(plan: Plan, script: Script, pace: EnginePace, *, scanned: int = 10**9) -> list[Outcome]:
+    """Everything that a live engine tells, in order of the texts; so many lines together are scanned."""
     engine = LiveEngine(plan, pace)
+    engine.scanned = scanned
     found: list[EngineOutcome] = []
     for step in script:
         match step:
@@ -62,6 +63,7 @@ def told_by_engine(plan: Plan, script: Script, pace: EnginePace) -> list[Outcome
                 engine.change(plan)
             case Restart():
                 engine = LiveEngine.restore(engine.plan, engine.snapshot(), pace)
+                engine.scanned = scanned
     return texts([*found, *engine.finish()])
 
 

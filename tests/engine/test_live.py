@@ -69,6 +69,16 @@ def test_live_gives_what_a_script_means(plans: list[Plan], chance: Random) -> No
     assert told_by_engine(plan, script, PACE) == told_by_reference(plan, script, LATENESS)
 
 
+@settings(max_examples=20)
+@given(chance=st.randoms(use_true_random=False))
+def test_live_gives_the_same_when_lines_are_scanned(plans: list[Plan], chance: Random) -> None:
+    records = some_lines(chance, chance.randint(5, 40), chance.choice((0, 60, 400)))
+    broken = [chance.choice((b"", b"{", b"[]", b'{"id": 1}', chance.choice(records)[:-9])) for _ in range(3)]
+    script = script_of(chance, [*records, *broken], plans, times=[])
+    pace, plan = EnginePace(LATENESS, None), chance.choice(plans)
+    assert told_by_engine(plan, script, pace, scanned=2) == told_by_reference(plan, script, LATENESS)
+
+
 @settings(max_examples=30)
 @given(chance=st.randoms(use_true_random=False))
 def test_live_gives_what_generated_federations_mean_while_they_change(chance: Random) -> None:

@@ -6,14 +6,15 @@ and what the newest event says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeGuard
 
 from comity.engine.outcome import LateEvent, Notification, Outcome
 from comity.engine.patterns import LivePatterns
 from comity.engine.remembered import RememberedInMemory, Remembers
+from comity.engine.scanned import SCANNED, LineTests
 from comity.engine.snapshot import Snapshot
 from comity.engine.steps import PlannedStep, TypeTests, steps_of
 from comity.errors import Misuse
@@ -91,6 +92,9 @@ class LiveEngine:
     ['missing']
     """
 
+    scanned = SCANNED
+    """Lines that come together from which on they are scanned as columns."""
+
     def __init__(self, plan: Plan, pace: EnginePace | None = None, *, remembered: Remembers | None = None) -> None:
         self.plan = plan
         self.pace = EnginePace.live() if pace is None else pace
@@ -124,8 +128,11 @@ class LiveEngine:
         """The same one by one, for more than memory holds; they have come when the last was taken."""
         if now is not None:
             self._move_window(now, is_told=True)
-        for record in records:
-            yield from self._take(record)
+        if isinstance(records, Sequence) and self._can_scan(records):
+            yield from self._take_lines(records)
+        else:
+            for record in records:
+                yield from self._take(record)
         yield from self._new(self._patterns.advance())
         if self._newest_wanted is not None and self.pace.lateness is not None:
             self._late_before = self._newest_wanted - self.pace.lateness
@@ -201,6 +208,7 @@ class LiveEngine:
     def _take_steps(self, plan: Plan, steps: Mapping[str, list[PlannedStep]]) -> tuple[int, int]:
         """Take over the types and tests of a plan; gives how many tests came and went."""
         self._types = {one.qualified_name: one for one in (*plan.types, *plan.abstract_types)}
+        self._lines = LineTests(plan.types, self._tests)
         come = gone = 0
         for name in self._tests.keys() - steps.keys():
             gone += len(self._tests.pop(name))
@@ -224,6 +232,24 @@ class LiveEngine:
         tests = self._tests.get(event.type)
         steps = tests.match_one(event) if tests is not None else ()
         return self._follow(event, steps) if steps else ()
+
+    def _can_scan(self, records: Sequence[Pushed]) -> TypeGuard[Sequence[bytes]]:
+        """Whether the records are lines, enough of them, and nothing depends on their order."""
+        is_fixed = self.pace.memory is None or self._now is not None
+        is_plain = is_fixed and self.plan.seen == (None, None)
+        return is_plain and len(records) >= self.scanned and all(isinstance(one, bytes) for one in records)
+
+    def _take_lines(self, lines: Sequence[bytes]) -> Iterator[Outcome]:
+        found = self._lines.scan(lines, self._window)
+        self._patterns.see_times(found.times)
+        self.counts.records += len(found.times)
+        for number, steps in found.steps:
+            if steps is None:
+                yield from self._take(lines[number])
+            else:
+                event = decode(lines[number], self._types.get, require_time=True)
+                assert isinstance(event, Event), "the scanner vouches for it"
+                yield from self._follow(event, steps)
 
     def _checked(self, record: Pushed) -> Event | Rejected:
         if isinstance(record, Rejected):

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+import numpy.typing as npt
+
 from comity.engine.outcome import Notification
 from comity.engine.pattern_stream import PatternStream, SavedStream, decoder
 from comity.event.event import Event
@@ -40,6 +43,14 @@ class LivePatterns:
         is_counted = (since is None or event.time >= since) and (until is None or event.time < until)
         if is_counted and not self.is_late(event):
             self._stream.extraction.see(event)
+
+    def see_times(self, times: npt.NDArray[np.int64]) -> None:
+        """Note the times of many events that all count."""
+        done = self._stream.done
+        in_time = times if done is None else times[times > done]
+        if len(in_time):
+            self._stream.extraction.see_time(int(in_time.min()))
+            self._stream.extraction.see_time(int(in_time.max()))
 
     def is_late(self, event: Event) -> bool:
         """Whether its time was complete before it came."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -50,6 +50,10 @@ def steps_of(ways: Ways) -> dict[str, list[PlannedStep]]:
     }
 
 
+_COMPACTED = 64
+"""Changes that an index always takes before it is built again."""
+
+
 class TypeTests:
     """Finds the steps whose tests hold, in the order of the plan: of two ways to a profile the first counts.
 
@@ -65,6 +69,8 @@ class TypeTests:
         self._holds: dict[int, Holds] = {}
         self._index: LiveIndex | None = None
         self._next = 0
+        self._changed = 0
+        """Steps that came and went since the index was last built as a whole."""
         self.change(steps)
 
     def __len__(self) -> int:
@@ -112,12 +118,17 @@ class TypeTests:
             found.append(kept)
         return found
 
-    def _exchange(self, come: Sequence[PlannedStep], gone: Iterable[int]) -> list[int]:
+    def _exchange(self, come: Sequence[PlannedStep], gone: Collection[int]) -> list[int]:
         """Put steps in the place of others; gives their numbers."""
         if self._index is not None:
             for number in gone:
                 self._index.remove(number)
-            return self._index.add_all([step.condition for step in come])
+            numbers = self._index.add_all([step.condition for step in come]) if come else []
+            self._changed += len(numbers) + len(gone)
+            if self._changed > max(_COMPACTED, len(self._index) // 2):
+                self._index.compact()  # so seldom that it costs each change little, and what is gone leaves nothing
+                self._changed = 0
+            return numbers
         self._next += len(come)
         return list(range(self._next - len(come), self._next))
 
