@@ -120,6 +120,11 @@ class Landing:
         """What the source is asked for now."""
         return self._asked or FOR_EVERYTHING
 
+    @property
+    def wanted(self) -> Ask:
+        """What it is asked for from the next step on."""
+        return self._wanted
+
     def open(self) -> None:
         """Finish what a crash left, and open the source where it is to go on."""
         self._make_folders()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import RLock
 
 from comity.errors import ComityError, Misuse
 from comity.federation.files import federation_files, load
@@ -58,9 +59,14 @@ class WatchedFederation:
     sleep: Callable[[float], object] = time.sleep
     _federation: Federation | None = field(default=None, init=False)
     _signature: Signature = field(default_factory=dict, init=False)
+    _lock: RLock = field(default_factory=RLock, init=False)
 
     def current(self) -> Federation:
-        """The federation as its files say now; while they are being changed, it waits."""
+        """The federation as its files say now; while they are being changed, it waits. Threads may share it."""
+        with self._lock:
+            return self._current()
+
+    def _current(self) -> Federation:
         if self._federation is None:
             self._signature = self._look()
             self._federation = self._load()

@@ -127,6 +127,7 @@ def _source_dict(ask: SourceAsk, sinks: Sequence[SinkSpec]) -> dict[str, Any]:
         "asked": {
             "native": ask.ask.text,
             "expression": render(ask.ask.native),
+            "attributes": None if ask.attributes is None else list(ask.attributes),
             "reasons": [one.as_dict() for one in ask.ask.reasons],
         },
         "routes": [_route_dict(route, parts, sinks) for route, parts in ask.routes],
@@ -200,13 +201,20 @@ def _matching_node(plan: Plan) -> Node:
 
 def _source_node(ask: SourceAsk, sinks: Sequence[SinkSpec]) -> Node:
     below: list[Node] = [
-        (f"asked for {ask.ask.text}{_codes(ask.ask.reasons)}", list(_blamed(ask.ask.reasons))),
+        (f"asked for {ask.ask.text}{_only_with(ask)}{_codes(ask.ask.reasons)}", list(_blamed(ask.ask.reasons))),
         (f"wrap as {ask.type.qualified_name}; what does not fit is rejected, what is late is counted", []),
     ]
     for route, parts in ask.routes:
         below += _route_nodes(route, parts, sinks)
     what = f"{ask.name} ({ask.kind}, filters: {ask.language.name})"
     return f"events of {ask.type.qualified_name} from {what}", below
+
+
+def _only_with(ask: SourceAsk) -> str:
+    """Which attributes a source that filters may stop at."""
+    if ask.attributes is None or ask.language.capability.is_nothing:
+        return ""
+    return f", with {', '.join(ask.attributes)}" if ask.attributes else ", without attributes"
 
 
 _MOST_BLAMED = 10

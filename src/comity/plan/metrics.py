@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Lock
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from comity.connect.delivered import DeliveredSize
+from comity.language.reasons import shortened
 from comity.limits import limits
 from comity.plan.stages import Summary
 
@@ -38,6 +40,18 @@ class _ByLabel:
             self.numbers[key] = self.numbers.get(key, 0) + number
 
 
+class SourceFigures(Protocol):
+    """What is known of the sources of a run."""
+
+    def records(self) -> Mapping[str, int]:
+        """By source, how many records it sent."""
+        ...
+
+    def asked(self) -> Iterator[tuple[str, str, str]]:
+        """What each is asked for: its name, the type of the events, the filter."""
+        ...
+
+
 class RunMetrics(Collector):
     """Takes the summaries of a run, a batch at a time; gives the metrics of all of them. Threads may share it.
 
@@ -57,6 +71,8 @@ class RunMetrics(Collector):
         self._lag_s: float | None = None
         self._last_batch_s: float | None = None
         self._remembered: DeliveredSize | None = None
+        self.sources: SourceFigures | None = None
+        """Where records come from, if not from files."""
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
@@ -106,8 +122,22 @@ class RunMetrics(Collector):
         if self._lag_s is not None:
             text = "Age of the oldest file of the last batch when the batch was done, in seconds."
             yield GaugeMetricFamily("comity_lag_seconds", text, value=self._lag_s)
+        if self.sources is not None:
+            yield from _sources(self.sources)
         if self._remembered is not None:
             yield from _memory(self._remembered)
+
+
+def _sources(sources: SourceFigures) -> Iterator[Metric]:
+    sent = CounterMetricFamily("comity_source_records", "Records that a source sent.", labels=["source"])
+    for source, count in sources.records().items():
+        sent.add_metric([source], count)
+    yield sent
+    text = "What a source is asked for, in its own language, by the type of the events."
+    asked = GaugeMetricFamily("comity_source_asked", text, labels=["source", "type", "asked"])
+    for source, type, filter in sources.asked():
+        asked.add_metric([source, type, shortened(filter)], 1)
+    yield asked
 
 
 def _memory(remembered: DeliveredSize) -> Iterator[Metric]:

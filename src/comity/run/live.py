@@ -5,14 +5,13 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 
 from comity.connect.growing import check_folders
-from comity.connect.landing import Landing
 from comity.logs import log
 from comity.run.accounts import Accounts
+from comity.run.asked import AskedSources
 from comity.run.live_stream import LiveStream
 from comity.run.metrics import MetricsOutput
 from comity.run.observer import Observer, Silent
 from comity.run.request import RunRequest, StreamPace
-from comity.run.sources import look_after, wait_for_ends
 from comity.run.spark import asked_to_stop
 from comity.run.stream import claimed_for_stream, landing, not_read, set_aside, watched_federation
 from comity.run.totals import StreamTotals
@@ -29,12 +28,12 @@ def run_live(
     with ExitStack() as stack:
         outbox = stack.enter_context(claimed_for_stream(request))
         accounts = Accounts(outbox, watched.current, observer, measured or MetricsOutput())
-        landed = stack.enter_context(landing(request))
+        landed = stack.enter_context(landing(request, watched, accounts.measured))
         stream = LiveStream(
             watched,
             request.out,
             folders,
-            [one.folder for one in landed],
+            landed.folders,
             request.results,
             request.sources.owners(request.out),
             pace.files_per_batch,
@@ -47,21 +46,22 @@ def run_live(
         accounts.remembered = stream.delivered.remembered
         accounts.start()
         request.remember()
-        log("stream started", federation=request.federation.name, sources=len(folders) + len(landed))
+        log("stream started", federation=request.federation.name, sources=len(folders) + len(landed.landings))
         if not _read_on(stream, landed, pace, accounts):
             observer.stopped()
     log("stream stopped", batches=accounts.totals.batches, records=accounts.totals.records)
     return accounts.totals
 
 
-def _read_on(stream: LiveStream, landed: list[Landing], pace: StreamPace, accounts: Accounts) -> bool:
+def _read_on(stream: LiveStream, landed: AskedSources, pace: StreamPace, accounts: Accounts) -> bool:
     """Take what is new, again and again; gives whether it came to its end by itself."""
     with asked_to_stop() as asked:
         if pace.until_empty:
-            wait_for_ends(landed)
+            landed.wait_for_ends()
         waiting = stream.new_files()
         while not asked.is_set():
-            look_after(landed)
+            landed.look_after()
+            landed.follow(stream.federation.current)  # also when nothing comes, since nothing was asked for
             if waiting:
                 waiting = stream.take_next(waiting)
             elif pace.until_empty:

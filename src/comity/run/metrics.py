@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from comity.connect.delivered import DeliveredSize
     from comity.plan.metrics import RunMetrics
     from comity.plan.stages import Summary
+    from comity.run.asked import AskedSources
 
 LOOPBACK = "127.0.0.1"
 
@@ -77,6 +78,11 @@ class MetricsOutput:
             self.write()
         except (OSError, Misuse) as error:
             self.observer.warning(Notice(f"the metrics were not written: {error}", "metrics-not-written"))
+
+    def watch(self, sources: AskedSources) -> None:
+        """Let others see what sources are asked for, and how many records they sent."""
+        if self.metrics is not None:
+            self.metrics.sources = sources
 
     def write(self) -> None:
         """Replace the file, if there is one, at once."""

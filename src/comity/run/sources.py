@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import shutil
 import sys
-import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.connect.claim import KEPT_INPUT
-from comity.connect.folder import LANDING, REJECTED
-from comity.connect.landing import Landing
+from comity.connect.folder import LANDING
 from comity.connect.registry import open_source, read_options
 from comity.connect.specs import SourceSpec
 from comity.errors import Misuse, Place
 from comity.event.files import event_files
 from comity.event.owners import ANYBODY, Owners
+from comity.run.asked import asked_sources, landing_folder
 from comity.run.observer import Notice, Observer
 
 if TYPE_CHECKING:
     from comity.federation import Federation
+    from comity.plan import Plan
 
 STDIN = "-"
 
@@ -50,11 +49,6 @@ class StoredFiles:
 
     paths: list[str]
     owners: Owners
-
-
-def landing_folder(out: Path, spec: SourceSpec) -> Path:
-    """Where a stream keeps what a live source sends."""
-    return out / LANDING / f"{spec.domain or 'events'}-{spec.name}"
 
 
 def event_sources(federation: Federation, folder: Path, events: list[str] | None) -> EventSources:
@@ -98,14 +92,17 @@ def files_for_spark(events: str) -> list[str]:
     return [str(path.resolve()) for path in event_files(Path(events))]
 
 
-def with_kept(files: StoredFiles, sources: EventSources, folder: Path, out: Path) -> StoredFiles:
-    """The files, and those in which sources that come to an end are kept, in `out`: every worker can read its part."""
-    kept = [
-        (path, spec.domain)
-        for spec in sources.live
-        if _is_bounded(spec, folder)
-        for path in ([_kept_input(out)] if spec.kind == "stdin" else _landed(spec, folder, out))
-    ]
+def with_kept(files: StoredFiles, sources: EventSources, folder: Path, out: Path, plan: Plan) -> StoredFiles:
+    """The files, and those in which sources that come to an end are kept, in `out`: every worker can read its part.
+
+    Sources that filter are asked for what the plan wants.
+    """
+    bounded = [spec for spec in sources.live if _is_bounded(spec, folder)]
+    asked = [spec for spec in bounded if spec.kind != "stdin"]
+    with asked_sources(asked, folder, out, lambda: plan) as landed:
+        landed.wait_for_ends()
+    kept = [(_kept_input(out), spec.domain) for spec in bounded if spec.kind == "stdin"]
+    kept += [(path, spec.domain) for spec in asked for path in _landed_files(landing_folder(out, spec))]
     paths = [*files.paths, *(path for path, _ in kept)]
     if files.owners.by_path is None:
         return StoredFiles(paths, files.owners)
@@ -113,39 +110,13 @@ def with_kept(files: StoredFiles, sources: EventSources, folder: Path, out: Path
     return StoredFiles(paths, Owners.of([*owned, *kept]))
 
 
+def _landed_files(folder: Path) -> list[str]:
+    return [str(path.resolve()) for path in sorted(folder.glob("*.jsonl"))]
+
+
 def _is_bounded(spec: SourceSpec, folder: Path) -> bool:
     """Whether a source comes to an end, so that a run over stored events can read it."""
     return spec.kind == "stdin" or not open_source(spec, folder).capability.live
-
-
-def _landed(spec: SourceSpec, folder: Path, out: Path) -> list[str]:
-    """The files in which all that a source has is kept."""
-    with landing_of(spec, folder, out) as landing:
-        wait_for_ends([landing])
-    return [str(path.resolve()) for path in sorted(landing.folder.glob("*.jsonl"))]
-
-
-def landing_of(spec: SourceSpec, folder: Path, out: Path) -> Landing:
-    """What keeps the records of a source, and, among the rejected ones, what the source itself refuses."""
-    return Landing(open_source(spec, folder), landing_folder(out, spec), rejected=out / REJECTED)
-
-
-def wait_for_ends(landings: Iterable[Landing]) -> None:
-    """Wait until the sources that come to an end have done so."""
-    for one in landings:
-        while not one.source.capability.live and not one.is_ended:
-            look_after([one])
-            time.sleep(_NAP_S)
-
-
-_NAP_S = 0.05
-
-
-def look_after(landings: Iterable[Landing]) -> None:
-    """Raise what keeps a source from being read."""
-    for one in landings:
-        if one.fault is not None:
-            raise one.fault
 
 
 def _kept_input(out: Path) -> str:

@@ -49,7 +49,7 @@ def run_stored(
     plan = during(compile_plan(federation), period)
     files = stored_files(request.sources, request.folder, observer)
     with sending(request) as outbox, claimed_folder(out, overwrite=request.overwrite):
-        files = with_kept(files, request.sources, request.folder, out)
+        files = with_kept(files, request.sources, request.folder, out, plan)
         counted = {"files": len(files.paths), "profiles": len(plan.profiles)}
         log("run started", federation=federation.name, engine=engine.value, **counted)
         started = time.monotonic()

@@ -14,17 +14,17 @@ from comity.errors import Misuse, Place
 from comity.event.formats.table import SUFFIXES
 from comity.federation.watch import Removed, WatchedFederation
 from comity.logs import log
+from comity.plan import compile_plan
 from comity.run.accounts import Accounts
+from comity.run.asked import AskedSources, asked_sources
 from comity.run.live_stream import NEXT
 from comity.run.metrics import MetricsOutput
 from comity.run.observer import Notice, Observer, Silent
 from comity.run.request import RunRequest, StreamPace
 from comity.run.sinks import sending
-from comity.run.sources import landing_of, look_after, wait_for_ends
 from comity.run.spark import start_spark, wait_for
 
 if TYPE_CHECKING:
-    from comity.connect.landing import Landing
     from comity.connect.outbox import Outbox
     from comity.errors import ComityError
     from comity.pipeline.quarantine import SetAside
@@ -51,24 +51,29 @@ def run_stream(
             hint = "go on with --engine local, begin anew with --overwrite, or choose another folder"
             reason = "a stream in one process has worked on this folder"
             raise Misuse(reason, code="other-engine", place=Place(str(request.out)), hint=hint)
-        landed = stack.enter_context(landing(request))
+        landed = stack.enter_context(landing(request, watched, accounts.measured))
         spark = start_spark(request.spark, observer)
         accounts.start()
         if pace.until_empty:
-            wait_for_ends(landed)
+            landed.wait_for_ends()
         query = stream.start(
             spark,
             folders,
-            landed=[one.folder for one in landed],
+            landed=landed.folders,
             trigger_s=pace.trigger_s,
             until_empty=pace.until_empty,
             files_per_batch=pace.files_per_batch,
         )
         request.remember()
-        log("stream started", federation=request.federation.name, sources=len(request.sources.paths) + len(landed))
+        log(
+            "stream started",
+            federation=request.federation.name,
+            sources=len(request.sources.paths) + len(landed.landings),
+        )
 
         def look() -> None:
-            look_after(landed)
+            landed.look_after()
+            landed.follow(watched.current)  # also when no batch comes, since a source was asked for nothing
             stream.look_around()
 
         if not wait_for(query, stream, meanwhile=look, stopping=accounts.stop):
@@ -139,10 +144,9 @@ def set_aside(file: SetAside) -> Notice:
 
 
 @contextmanager
-def landing(request: RunRequest) -> Iterator[list[Landing]]:
-    """Live sources, kept in folders that the stream reads, while the block runs."""
-    with ExitStack() as stack:
-        landings = [landing_of(spec, request.folder, request.out) for spec in request.sources.live]
-        for one in landings:
-            stack.enter_context(one)
-        yield landings
+def landing(request: RunRequest, watched: WatchedFederation, measured: MetricsOutput) -> Iterator[AskedSources]:
+    """Live sources, asked for what is wanted, and kept in folders that the stream reads, while the block runs."""
+    live, out = request.sources.live, request.out
+    with asked_sources(live, request.folder, out, lambda: compile_plan(watched.current())) as sources:
+        measured.watch(sources)
+        yield sources
