@@ -36,9 +36,13 @@ def operation(generator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _stamped(function: F, compiled: Any) -> F:
-    """On disk a kernel is good only for the sources of all: numba looks at its own file, not at what became part."""
+    """On disk a kernel is good only for the sources of all: numba looks at its own file, not at what became part.
+
+    The fingerprint is part of the version, which numba reads before anything else of the file: what follows names the
+    classes of arguments, and one that was renamed since could not be read at all.
+    """
     file = compiled._cache._cache_file
-    file._source_stamp = (file._source_stamp, fingerprint(Path(function.__code__.co_filename).parent))
+    file._version = (file._version, fingerprint(Path(function.__code__.co_filename).parent))
     found: F = compiled
     return found
 
