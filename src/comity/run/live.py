@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 
-from comity.connect.growing import check_folders
 from comity.logs import log
 from comity.run.accounts import Accounts
 from comity.run.asked import AskedSources
@@ -13,7 +12,7 @@ from comity.run.metrics import MetricsOutput
 from comity.run.observer import Observer, Silent
 from comity.run.request import RunRequest, StreamPace
 from comity.run.spark import asked_to_stop
-from comity.run.stream import claimed_for_stream, landing, not_read, set_aside, watched_federation
+from comity.run.stream import landing, not_read, opened, set_aside
 from comity.run.totals import StreamTotals
 
 
@@ -22,12 +21,8 @@ def run_live(
 ) -> StreamTotals:
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     observer = observer or Silent()
-    watched = watched_federation(request.folder, observer)
-    folders = [path.resolve() for path in request.sources.paths]
-    check_folders(folders)
     with ExitStack() as stack:
-        outbox = stack.enter_context(claimed_for_stream(request))
-        accounts = Accounts(outbox, watched.current, observer, measured or MetricsOutput())
+        watched, folders, accounts = stack.enter_context(opened(request, observer, measured))
         landed = stack.enter_context(landing(request, watched, accounts.measured))
         stream = LiveStream(
             watched,

@@ -39,12 +39,8 @@ def run_stream(
 ) -> StreamTotals:
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     observer = observer or Silent()
-    watched = watched_federation(request.folder, observer)
-    folders = [path.resolve() for path in request.sources.paths]
-    check_folders(folders)
     with ExitStack() as stack:
-        outbox = stack.enter_context(claimed_for_stream(request))
-        accounts = Accounts(outbox, watched.current, observer, measured or MetricsOutput())
+        watched, folders, accounts = stack.enter_context(opened(request, observer, measured))
         stream = stack.enter_context(closing(_stream(request, watched, accounts)))
         stream.check_notes()
         if stream.delivered.noted(NEXT) is not None:
@@ -110,6 +106,18 @@ def _stream(request: RunRequest, watched: WatchedFederation, accounts: Accounts)
     )
     accounts.remembered = lambda: stream.delivered.remembered()
     return stream
+
+
+@contextmanager
+def opened(
+    request: RunRequest, observer: Observer, measured: MetricsOutput | None
+) -> Iterator[tuple[WatchedFederation, list[Path], Accounts]]:
+    """The federation, the folders of its events and the accounts of a stream, whose results folder is claimed."""
+    watched = watched_federation(request.folder, observer)
+    folders = [path.resolve() for path in request.sources.paths]
+    check_folders(folders)
+    with claimed_for_stream(request) as outbox:
+        yield watched, folders, Accounts(outbox, watched.current, observer, measured or MetricsOutput())
 
 
 def watched_federation(folder: Path, observer: Observer) -> WatchedFederation:

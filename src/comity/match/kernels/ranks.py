@@ -198,6 +198,13 @@ def fill_table(offsets: Any, data: Any, table: Any) -> None:
         table[slot] = i
 
 
+@inlined
+def text_at(column: Any, at: Any) -> Any:
+    """Where a text of a column of strings starts in its data, and how long it is."""
+    start = column.values[at]
+    return start, column.values[at + 1] - start
+
+
 @kernel
 def rank_texts(column: Any, texts: Any, out: Any) -> None:
     """Ranks of a column of strings."""
@@ -207,8 +214,7 @@ def rank_texts(column: Any, texts: Any, out: Any) -> None:
         if not is_there(column, at):
             out[i] = 0
             continue
-        start = column.values[at]
-        length = column.values[at + 1] - start
+        start, length = text_at(column, at)
         slot = hash_text(column.data, start, length) & mask
         rank = -1
         while texts.table[slot] >= 0:

@@ -139,18 +139,6 @@ def trailing_zeros(typing: Any, bits: Any) -> Any:
 
 
 @operation
-def bit_count(typing: Any, bits: Any) -> Any:
-    """How many bits are set."""
-    signature = types.uint64(types.uint64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I64, [_I64]), "llvm.ctpop.i64")
-        return builder.call(function, [arguments[0]])
-
-    return signature, generate
-
-
-@operation
 def load_word(typing: Any, data: Any, at: Any) -> Any:
     """Eight bytes of an array of bytes, at any alignment."""
     signature = types.uint64(data, at)
