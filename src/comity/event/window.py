@@ -6,7 +6,6 @@ come again. Stored events may be of any age.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -68,10 +67,6 @@ class Window:
         if found is None or isinstance(event, Rejected):
             return event
         return rejected(encode(event), [found], None, None)
-
-    def check_all(self, events: Iterable[Event | Rejected]) -> Iterator[Event | Rejected]:
-        """Each event, or its rejection."""
-        return map(self.check, events)
 
 
 def _days(count: int) -> timedelta:

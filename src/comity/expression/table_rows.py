@@ -92,11 +92,6 @@ class TableRows(Keyed, tuple[tuple[Value, Value], ...]):
     def value_kinds(self) -> frozenset[Kind | None]:
         return frozenset(kind_of(value) for _, value in self)
 
-    @property
-    def value_kind(self) -> Kind | None:
-        """The kind of all values; None if they have several."""
-        return next(iter(self.value_kinds)) if len(self.value_kinds) == 1 else None
-
 
 def identity(value: Value) -> object:
     """What tells a value from others: equal numbers are one, whatever their kind."""

@@ -88,14 +88,14 @@ def test_universe_holds_its_kind(kind: Kind) -> None:
 
 def test_universe_of_int_is_bounded() -> None:
     ints = ValueSet.universe(Kind.INT)
-    assert ints.intersect(ValueSet.of_numbers(NumberSet.compare(">", INT_MAX, discrete=True))).is_empty
-    assert ints.intersect(ValueSet.of_numbers(NumberSet.compare("<", INT_MIN + 1, discrete=True))).sample() == INT_MIN
+    assert ints.intersect(ValueSet(numbers=NumberSet.compare(">", INT_MAX, discrete=True))).is_empty
+    assert ints.intersect(ValueSet(numbers=NumberSet.compare("<", INT_MIN + 1, discrete=True))).sample() == INT_MIN
     assert not ints.contains(0.5)
 
 
 def test_universe_of_float_ends_at_the_greatest_float() -> None:
     floats = ValueSet.universe(Kind.FLOAT)
-    assert floats.intersect(ValueSet.of_numbers(NumberSet.compare(">", 1.7976931348623157e308))).is_empty
+    assert floats.intersect(ValueSet(numbers=NumberSet.compare(">", 1.7976931348623157e308))).is_empty
     assert isinstance(floats.sample(), float)
 
 
@@ -104,16 +104,16 @@ def test_samples_at_the_edges_are_timestamps(kind: Kind, low: datetime, high: da
     universe = ValueSet.universe(kind)
     first = NumberSet.compare("<=", to_microseconds(low), discrete=True)
     last = NumberSet.compare(">=", to_microseconds(high), discrete=True)
-    assert universe.intersect(ValueSet.of_timestamps(first)).sample() == low
-    assert universe.intersect(ValueSet.of_timestamps(last)).sample() == high
+    assert universe.intersect(ValueSet(timestamps=first)).sample() == low
+    assert universe.intersect(ValueSet(timestamps=last)).sample() == high
 
 
 def test_samples_of_durations_are_timedeltas() -> None:
     longest = NumberSet.compare(">=", INT_MAX, discrete=True)
-    found = ValueSet.universe(Kind.DURATION).intersect(ValueSet.of_durations(longest)).sample()
+    found = ValueSet.universe(Kind.DURATION).intersect(ValueSet(durations=longest)).sample()
     assert found == timedelta(microseconds=INT_MAX)
 
 
 def test_bools_are_not_numbers() -> None:
-    assert not ValueSet.of_numbers(NumberSet.all()).contains(True)
-    assert not ValueSet.of_bools([True, False]).contains(1)
+    assert not ValueSet(numbers=NumberSet.all()).contains(True)
+    assert not ValueSet(bools=frozenset([True, False])).contains(1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from fractions import Fraction
@@ -86,31 +85,6 @@ class ValueSet:
     def open_universe(cls) -> ValueSet:
         """All that an attribute can hold of which nothing is known."""
         return _OPEN
-
-    @classmethod
-    def of_numbers(cls, numbers: NumberSet) -> ValueSet:
-        """These numbers."""
-        return cls(numbers=numbers)
-
-    @classmethod
-    def of_strings(cls, strings: StringSet) -> ValueSet:
-        """These strings."""
-        return cls(strings=strings)
-
-    @classmethod
-    def of_bools(cls, bools: Iterable[bool]) -> ValueSet:
-        """These bools."""
-        return cls(bools=frozenset(bools))
-
-    @classmethod
-    def of_timestamps(cls, timestamps: NumberSet) -> ValueSet:
-        """The timestamps with these counts of microseconds since 1970."""
-        return cls(timestamps=timestamps)
-
-    @classmethod
-    def of_durations(cls, durations: NumberSet) -> ValueSet:
-        """The durations of these counts of microseconds."""
-        return cls(durations=durations)
 
     @classmethod
     def only_missing(cls) -> ValueSet:

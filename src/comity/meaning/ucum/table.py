@@ -28,10 +28,6 @@ class Atom:
     unit: str | None = None
     function: str | None = None
 
-    @property
-    def is_base(self) -> bool:
-        return self.unit is None
-
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
