@@ -7,9 +7,11 @@ numbers stand in them. Declarations, tables and imports are not compared: what t
 from __future__ import annotations
 
 import ast
+import copy
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -48,7 +50,7 @@ class _Shapes(ast.NodeTransformer):
 
 
 def shape_of(node: ast.AST) -> str:
-    return ast.dump(_Shapes().visit(ast.parse(ast.unparse(node))))
+    return ast.dump(_Shapes().visit(copy.deepcopy(node)))
 
 
 def statements(body: list[ast.stmt]) -> Iterator[Statement]:
@@ -111,16 +113,13 @@ def repeats(every: list[tuple[str, list[Statement]]]) -> list[str]:
                 if sum(one.lines for one in run[start:end]) >= LINES:
                     places[tuple(one.shape for one in run[start:end])].append((number, start))
                     break
-    found: dict[tuple[str, str], int] = {}
+    found: dict[tuple[int, int], str] = {}
     for shared in places.values():
-        for at, (number, start) in enumerate(shared):
-            for other, begin in shared[at + 1 :]:
-                if number != other:
-                    first = every[number][1][start].first
-                    found.setdefault(
-                        (f"{every[number][0]}:{first}", f"{every[other][0]}"), every[other][1][begin].first
-                    )
-    return [f"{one} ~ {other}:{line}" for (one, other), line in found.items()]
+        for (number, start), (other, begin) in combinations(shared, 2):
+            if number != other:
+                (one, own), (two, its) = every[number], every[other]
+                found.setdefault((number, other), f"{one}:{own[start].first} ~ {two}:{its[begin].first}")
+    return list(found.values())
 
 
 def test_no_logic_is_written_twice() -> None:
