@@ -11,9 +11,10 @@ from comity.contract.compose import compose
 from comity.contract.mapping import Mapping
 from comity.event.types import EVENT, EventType
 from comity.expression.simplify import simplify
-from comity.expression.tree import FALSE, Expression, Not, conjunction
+from comity.expression.tree import FALSE, TRUE, Expression, Not, conjunction
 from comity.federation.model import Contract, Federation, Subscription
 from comity.federation.nested import is_inside
+from comity.keyed import digest
 from comity.limits import Limits, limits
 from comity.plan.stages import Delivery, Failure, Plan, PlannedPattern, Route
 
@@ -22,24 +23,81 @@ _RouteKey = tuple[str, str | None, str | None]
 
 def compile_plan(federation: Federation) -> Plan:
     """The plan that delivers what the federation's profiles ask for."""
-    ways = _Ways(federation)
-    routes: dict[_RouteKey, Route] = {}
-    deliveries: dict[_RouteKey, list[Delivery]] = {}
-    for profile in federation.subscriptions():
-        for source, contract, mediate, condition, observe in ways.to(profile):
-            key = (source.key, contract, mediate.key if mediate else None)
-            if key not in routes:
-                failures = tuple(ways.failures(source, mediate)) if mediate else ()
-                routes[key] = Route(source, contract, mediate, (), failures)
-            wanted = _in_terms_of(source, mediate, condition)
-            found = Delivery(profile.name, profile.domain, condition, observe, wanted, profile.priority)
-            deliveries.setdefault(key, []).append(found)
-    return Plan(
-        federation.name,
-        tuple(federation.local_types()),
-        tuple(replace(route, deliveries=tuple(deliveries[key])) for key, route in routes.items()),
-        tuple(one for domain in federation.domains.values() for one in domain.taxonomy.types if one.abstract),
-        tuple(PlannedPattern(one.bound, one.domain) for one in federation.composites.values()),
+    return PlanCompiler().compile(federation)
+
+
+class _Piece(NamedTuple):
+    """What a profile adds to a plan on one way."""
+
+    route: _RouteKey
+    delivery: Delivery
+
+
+class _Compiled(NamedTuple):
+    """What a profile added to the last plan, and what that was made from."""
+
+    profile: Subscription
+    surroundings: str
+    pieces: tuple[_Piece, ...]
+
+
+@dataclass(slots=True)
+class PlanCompiler:
+    """Compiles a federation again and again, as it changes: only profiles are compiled that changed, or around which
+    types or contracts did. The plan is the one that compiling as a whole gives.
+    """
+
+    compiled: int = 0
+    """Profiles, and operands of composite ones, that were compiled so far."""
+    _known: dict[str, _Compiled] = field(default_factory=dict)
+    _routes: dict[_RouteKey, Route] = field(default_factory=dict)
+    _bounds: Limits | None = None
+
+    def compile(self, federation: Federation) -> Plan:
+        """The plan of the federation as it is now."""
+        if self._bounds != limits():  # they bound how far conditions are simplified
+            self._known, self._routes, self._bounds = {}, {}, limits()
+        ways = _Ways(federation)
+        before, self._known = self._known, {}
+        deliveries: dict[_RouteKey, list[Delivery]] = {}
+        for profile in federation.subscriptions():
+            found = self._compiled(profile, ways, before.get(profile.name))
+            self._known[profile.name] = found
+            for key, delivery in found.pieces:
+                deliveries.setdefault(key, []).append(delivery)
+        self._routes = {key: self._routes[key] for key in deliveries}
+        return Plan(
+            federation.name,
+            tuple(federation.local_types()),
+            tuple(replace(route, deliveries=tuple(deliveries[key])) for key, route in self._routes.items()),
+            tuple(one for domain in federation.domains.values() for one in domain.taxonomy.types if one.abstract),
+            tuple(PlannedPattern(one.bound, one.domain) for one in federation.composites.values()),
+        )
+
+    def _compiled(self, profile: Subscription, ways: _Ways, known: _Compiled | None) -> _Compiled:
+        surroundings = ways.around(profile)
+        if known is not None and known.surroundings == surroundings and _is_same(known.profile, profile):
+            return known
+        self.compiled += 1
+        return _Compiled(profile, surroundings, tuple(self._piece(profile, way, ways) for way in ways.to(profile)))
+
+    def _piece(self, profile: Subscription, way: _Way, ways: _Ways) -> _Piece:
+        source, contract, mediate, condition, observe = way
+        key = (source.key, contract, mediate.key if mediate else None)
+        if key not in self._routes:
+            failures = tuple(ways.failures(source, mediate)) if mediate else ()
+            self._routes[key] = Route(source, contract, mediate, (), failures)
+        wanted = _in_terms_of(source, mediate, condition)
+        return _Piece(key, Delivery(profile.name, profile.domain, condition, observe, wanted, profile.priority))
+
+
+def _is_same(one: Subscription, other: Subscription) -> bool:
+    """Whether two profiles of one name ask for the same. Their types are told by what is around them."""
+    return one is other or (
+        one.tree == other.tree
+        and (one.domain, one.sources, one.priority, one.own) == (other.domain, other.sources, other.priority, other.own)
+        and {name: mapping.key for name, mapping in one.deliver.items()}
+        == {name: mapping.key for name, mapping in other.deliver.items()}
     )
 
 
@@ -77,7 +135,17 @@ class _Ways:
 
     federation: Federation
     _origins: dict[str, tuple[_Origin, ...]] = field(default_factory=dict)
+    _around: dict[tuple[str, str], str] = field(default_factory=dict)
     _composed: dict[tuple[str, str], Mapping] = field(default_factory=dict)
+
+    def around(self, profile: Subscription) -> str:
+        """A digest of all that decides, beside the profile itself, which ways lead to it."""
+        key = (profile.type.key, profile.domain)
+        if key not in self._around:
+            everything = replace(profile, tree=TRUE, deliver={}, sources=None)
+            ways = [[*self.to(replace(everything, own=own))] for own in (False, True)]
+            self._around[key] = digest(profile.type, ways)
+        return self._around[key]
 
     def to(self, profile: Subscription) -> Iterator[_Way]:
         """Every way on which events can reach the profile."""
