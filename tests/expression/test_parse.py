@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.errors import Misuse, Place
 from comity.event import Point
-from comity.expression.parse import Parsed, parse, parse_filter, parse_text
+from comity.expression.driver import Unfit
+from comity.expression.parse import Parsed, _driver, _parsed_with_places, parse, parse_filter, parse_text
+from comity.expression.render import render
 from comity.expression.tree import (
     FALSE,
     TRUE,
@@ -34,6 +36,7 @@ from comity.expression.tree import (
     TextTest,
 )
 from comity.limits import limited
+from comity.testing import expressions
 
 A, B, C, X = (Attribute((name,)) for name in "abcx")
 ONE, TWO = Literal(1), Literal(2)
@@ -373,3 +376,32 @@ def test_spellings_of_other_languages_are_told_ours(text, word):
     with pytest.raises(Misuse) as error:
         parse(text)
     assert error.value.hint == f"it is written `{word}`"
+
+
+# The two drivers of one grammar
+
+
+@settings(max_examples=300, deadline=None)
+@given(expressions.filters().map(render))
+def test_both_drivers_give_the_same_tree(text: str) -> None:
+    """The quick one reads what fits by itself, the one with places says the same."""
+    assert _driver().parse(text)[0] == _parsed_with_places(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(expressions.filters().map(render), st.data())
+def test_both_drivers_refuse_the_same_texts(text: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(text)))
+    spoilt = text[:at] + data.draw(
+        st.sampled_from([" and ", "(", ")", "'", ".", " 5", "#", "\n", "é", " not in ", "<"])
+    )
+    spoilt += text[at + data.draw(st.integers(0, 3)) :]
+    try:
+        wanted: Expression | str = _parsed_with_places(spoilt)
+    except Misuse:
+        wanted = "refused"
+    try:
+        found: Expression | str = _driver().parse(spoilt)[0]
+    except (Unfit, Misuse):
+        found = "refused"
+    assert found == wanted

@@ -5,19 +5,19 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 
-from comity.errors import Misuse, Place
+from comity.errors import ComityError, Misuse, Place
 from comity.event.kinds import Point, in_range
 from comity.event.times import parse_duration, parse_timestamp
 from comity.expression.constraints import expand_constraint
+from comity.expression.driver import Driver, Unfit
 from comity.expression.like import like_matcher
 from comity.expression.regex.parse import parse_regex
 from comity.expression.tree import (
@@ -47,6 +47,8 @@ from comity.expression.tree import (
 from comity.limits import limits
 
 _NUMBER = re.compile(r"\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+")
+_LONG_NUMBER = re.compile(r"\d{19}")
+"""Only so long a number can be beyond 64 bits."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _READABLE = {
     "NAME": "a name",
@@ -121,15 +123,25 @@ def parse_text(text: str) -> Parsed:
         )
     _check_characters(text)
     try:
-        tree = _parser().parse(text).node  # type: ignore[attr-defined]
+        tree = _driver().parse(text)[0]
+    except (Unfit, Misuse):
+        tree = _parsed_with_places(text)
+    if _LONG_NUMBER.search(text):
+        _check_integers(tree, text)
+    return Parsed(tree, text)
+
+
+def _parsed_with_places(text: str) -> Expression:
+    """The same by Lark's own driver, which knows where a token stands, and what else would have fitted there."""
+    try:
+        tree: Expression = _parser().parse(text)[0]  # type: ignore[index]
     except UnexpectedToken as error:
         raise _unexpected_token(text, error) from None
     except UnexpectedCharacters as error:
         raise _unexpected_character(text, error) from None
     except Misuse as error:
         raise shown_in(text, error) from None
-    _check_integers(tree, text)
-    return Parsed(tree, text)
+    return tree
 
 
 def _unexpected_token(text: str, error: UnexpectedToken) -> Misuse:
@@ -194,16 +206,13 @@ def _check_integers(tree: Expression, text: str) -> None:
             raise error_at(text, max(0, text.find(str(abs(node.value)))), error)
 
 
-class _Sized(NamedTuple):
-    """A node and how deep it is, so that depth is bounded while the tree grows."""
-
-    node: Any
-    depth: int
+_Sized = tuple[Any, int]
+"""A node and how deep it is, so that depth is bounded while the tree grows."""
 
 
-def _sized(build: Callable[..., Expression], *parts: Any) -> _Sized:
-    """A node over its parts, one deeper than the deepest of them."""
-    depth = 1 + max((part.depth for part in parts if isinstance(part, _Sized)), default=0)
+def _deeper(*parts: _Sized) -> int:
+    """The depth of a node over these parts."""
+    depth = 1 + max([part[1] for part in parts], default=0)
     bound = limits().max_expression_depth
     if depth > bound:
         raise Misuse(
@@ -211,7 +220,7 @@ def _sized(build: Callable[..., Expression], *parts: Any) -> _Sized:
             code="expression-too-deep",
             hint="flatten it, or raise COMITY_MAX_EXPRESSION_DEPTH",
         )
-    return _Sized(build(*(part.node if isinstance(part, _Sized) else part for part in parts)), depth)
+    return depth
 
 
 class _Builder(Transformer[Token, Any]):
@@ -220,38 +229,37 @@ class _Builder(Transformer[Token, Any]):
     def start(self, parts: list[Any]) -> Any:
         return parts[0]
 
-    def disjunction(self, parts: list[Any]) -> _Sized:
-        return _sized(lambda *items: disjunction([as_filter(item) for item in items]), *parts)
+    def disjunction(self, parts: list[_Sized]) -> _Sized:
+        return disjunction([as_filter(part[0]) for part in parts]), _deeper(*parts)
 
-    def conjunction(self, parts: list[Any]) -> _Sized:
-        return _sized(lambda *items: conjunction([as_filter(item) for item in items]), *parts)
+    def conjunction(self, parts: list[_Sized]) -> _Sized:
+        return conjunction([as_filter(part[0]) for part in parts]), _deeper(*parts)
 
-    def negation(self, parts: list[Any]) -> _Sized:
-        return _sized(lambda item: Not(as_filter(item)), parts[0])
+    def negation(self, parts: list[_Sized]) -> _Sized:
+        return Not(as_filter(parts[0][0])), _deeper(parts[0])
 
-    def conditional(self, parts: list[Any]) -> _Sized:
-        return _sized(lambda test, then, other: Conditional(as_filter(test), then, other), *parts)
+    def conditional(self, parts: list[_Sized]) -> _Sized:
+        depth, (test, then, other) = _deeper(*parts), parts
+        return Conditional(as_filter(test[0]), then[0], other[0]), depth
 
     def compare(self, parts: list[Any]) -> _Sized:
         left, operator, right = parts
-        plain = {"==": "=", "<>": "!="}.get(operator, str(operator))
-        return _sized(lambda a, b: Compare(plain, a, b), left, right)
+        return Compare(_PLAIN.get(operator) or str(operator), left[0], right[0]), _deeper(left, right)
 
     def between(self, parts: list[Any]) -> _Sized:
         operand, negated, low, high = parts
-        return _sized(lambda a, b, c: Between(a, b, c, negated is not None), operand, low, high)
+        return Between(operand[0], low[0], high[0], negated is not None), _deeper(operand, low, high)
 
     def in_list(self, parts: list[Any]) -> _Sized:
         operand, negated, *items = parts
-        return _sized(
-            lambda a, *rest: In(a, tuple(_constant(item) for item in rest), negated is not None), operand, *items
-        )
+        members = tuple([_constant(item[0]) for item in items])
+        return In(operand[0], members, negated is not None), _deeper(operand, *items)
 
     def in_constraint(self, parts: list[Any]) -> _Sized:
         operand, negated, call = parts
-        return _sized(
-            lambda a, c: expand_constraint(a, c.function, c.arguments, negated=negated is not None), operand, call
-        )
+        named = call[0]
+        expanded = expand_constraint(operand[0], named.function, named.arguments, negated=negated is not None)
+        return expanded, _deeper(operand, call)
 
     def text_test(self, parts: list[Any]) -> _Sized:
         operand, negated, operator, text = parts
@@ -259,69 +267,78 @@ class _Builder(Transformer[Token, Any]):
         try:
             check_pattern(test, value)
         except Misuse as error:
-            raise error.located(None, text.line or 1, (text.column or 1) + 1) from None
-        return _sized(lambda a: TextTest(test, a, value, negated is not None), operand)
+            raise _located(error, text, 1) from None
+        return TextTest(test, operand[0], value, negated is not None), _deeper(operand)
 
     def exists(self, parts: list[Any]) -> _Sized:
-        return _sized(Exists, parts[0])
+        return Exists(parts[0][0]), _deeper(parts[0])
 
     def is_type(self, parts: list[Any]) -> _Sized:
-        return _Sized(IsType(".".join(parts[0])), 1)
+        return IsType(".".join(parts[0])), 1
 
     def arithmetic(self, parts: list[Any]) -> _Sized:
         left, operator, right = parts
-        return _sized(lambda a, b: Arithmetic(str(operator), a, b), left, right)
+        return Arithmetic(str(operator), left[0], right[0]), _deeper(left, right)
 
     def signed(self, parts: list[Any]) -> _Sized:
         sign, operand = parts
-        return operand if sign == "+" else _sized(_negative, operand)
+        return operand if sign == "+" else (_negative(operand[0]), _deeper(operand))
 
     def call(self, parts: list[Any]) -> _Sized:
-        name, *arguments = parts
-        with _placed(name):
-            return _sized(lambda *given: _called(str(name), given), *(item for item in arguments if item is not None))
+        name, *given = parts
+        arguments = [argument for argument in given if argument is not None]
+        try:
+            return _called(str(name), tuple([argument[0] for argument in arguments])), _deeper(*arguments)
+        except Misuse as error:
+            raise _located(error, name) from None
 
     def attribute(self, parts: list[Any]) -> _Sized:
-        return _Sized(Attribute(parts[0]), 1)
+        return Attribute(parts[0]), 1
 
-    def path(self, parts: list[Token]) -> tuple[str, ...]:
-        return tuple(str(part).strip("`") for part in parts)
+    def path(self, parts: list[str]) -> tuple[str, ...]:
+        return tuple([str(part).strip("`") for part in parts])
 
-    def timestamp(self, parts: list[Token]) -> _Sized:
-        with _placed(parts[0]):
-            return _Sized(Literal(_timestamp(str(parts[0]))), 1)
+    def timestamp(self, parts: list[str]) -> _Sized:
+        return _constant_of(_timestamp, parts[0])
 
-    def quantity(self, parts: list[Token]) -> _Sized:
+    def quantity(self, parts: list[str]) -> _Sized:
         number = _NUMBER.match(parts[0])
         assert number is not None, "the grammar puts a number first"
-        with _placed(parts[0]):
-            return _Sized(Quantity(_number(number[0]), parts[0][number.end() :].strip()), 1)
+        value, depth = _constant_of(_number, parts[0], number[0])
+        return Quantity(value.value, parts[0][number.end() :].strip()), depth
 
-    def float(self, parts: list[Token]) -> _Sized:
-        with _placed(parts[0]):
-            return _Sized(Literal(_number(str(parts[0]))), 1)
+    def float(self, parts: list[str]) -> _Sized:
+        return _constant_of(_number, parts[0])
 
-    def int(self, parts: list[Token]) -> _Sized:
-        with _placed(parts[0]):
-            return _Sized(Literal(_number(str(parts[0]))), 1)
+    def int(self, parts: list[str]) -> _Sized:
+        return _constant_of(_number, parts[0])
 
-    def string(self, parts: list[Token]) -> _Sized:
-        return _Sized(Literal(_unquoted(parts[0])), 1)
+    def string(self, parts: list[str]) -> _Sized:
+        return Literal(_unquoted(parts[0])), 1
 
     def true(self, _: list[Any]) -> _Sized:
-        return _Sized(TRUE, 1)
+        return TRUE, 1
 
     def false(self, _: list[Any]) -> _Sized:
-        return _Sized(FALSE, 1)
+        return FALSE, 1
 
 
-@contextmanager
-def _placed(token: Token) -> Iterator[None]:
-    """Errors inside stand at the token."""
+_PLAIN = {"==": "=", "<>": "!="}
+
+
+def _constant_of(read: Callable[[str], Any], token: str, text: str | None = None) -> _Sized:
+    """The literal that a token, or a part of it, spells; errors stand at the token."""
     try:
-        yield
+        return Literal(read(str(token) if text is None else text)), 1
     except Misuse as error:
-        raise error.located(None, token.line or 1, token.column or 1) from None
+        raise _located(error, token) from None
+
+
+def _located(error: Misuse, token: str, after: int = 0) -> ComityError:
+    """The error at the place of the token, if it has one."""
+    if not isinstance(token, Token):
+        return error
+    return error.located(None, token.line or 1, (token.column or 1) + after)
 
 
 def check_pattern(test: str, pattern: str) -> None:
@@ -411,6 +428,11 @@ _CONSTANTS: dict[str, Callable[..., object]] = {
     "bytes": _bytes,
     "point": _point,
 }
+
+
+@cache
+def _driver() -> Driver:
+    return Driver(_parser(), skipped=r"\s+|#[^\n]*")
 
 
 @cache
