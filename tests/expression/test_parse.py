@@ -372,7 +372,7 @@ def test_any_characters_are_parsed_or_refused(text: str) -> None:
     ("text", "word"),
     [("x > 1 && y < 2", "and"), ("x > 1 || y < 2", "or"), ("!(x > 1)", "not"), ("x = 1 ∧ y = 2", "and")],
 )
-def test_spellings_of_other_languages_are_told_ours(text, word):
+def test_spellings_of_other_languages_are_told_ours(text: str, word: str) -> None:
     with pytest.raises(Misuse) as error:
         parse(text)
     assert error.value.hint == f"it is written `{word}`"

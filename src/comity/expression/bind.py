@@ -7,6 +7,7 @@ unknown names and incompatible units are errors here, so that they never turn in
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from comity.errors import Misuse, Place
 from comity.event.kinds import ANY_KIND, NUMBERS, ORDERED, Kind, comparable, kind_of
@@ -44,6 +45,7 @@ from comity.expression.tree import (
 from comity.meaning import units
 
 _BOOL = frozenset({Kind.BOOL})
+_JUST: dict[Kind | None, frozenset[Kind]] = {None: frozenset(), **{kind: frozenset({kind}) for kind in Kind}}
 
 
 def bind_filter(tree: Expression, scope: Scope) -> Expression:
@@ -106,8 +108,7 @@ def bind(node: Expression, scope: Scope) -> Bound:
     """A value expression over the names of the scope."""
     match node:
         case Literal(value):
-            kind = kind_of(value)
-            return Bound(node, frozenset({kind}) if kind else frozenset())
+            return Bound(node, _JUST[kind_of(value)])
         case Quantity(_, unit):
             units.check_unit(unit)
             return Bound(node, NUMBERS, unit)
@@ -139,7 +140,7 @@ def _attribute(node: Attribute, scope: Scope, path: tuple[str, ...]) -> Bound:
     declared = scope.attribute(path)
     if declared is None:
         return Bound(node, ANY_KIND, scope.open_units.get(path))
-    return Bound(node, frozenset({declared.kind}), declared.unit, declared.codes)
+    return Bound(node, _JUST[declared.kind], declared.unit, declared.codes)
 
 
 def _between(operand: Bound, low: Bound, high: Bound, negated: bool, scope: Scope) -> Expression:
@@ -325,7 +326,7 @@ def _given_unit(bound: Bound, other: Bound, scope: Scope) -> Bound:
             place=Place(path=bound.node.name),
             hint="use one unit, or declare the attribute's unit in a type",
         )
-    return replace(bound, unit=known)
+    return bound if known == bound.unit else replace(bound, unit=known)
 
 
 def _check_units(left: Bound, right: Bound) -> None:
@@ -337,12 +338,16 @@ def _check_units(left: Bound, right: Bound) -> None:
 
 
 def _check_comparable(symbol: str, left: Bound, right: Bound) -> None:
-    pairs = [(one, other) for one in left.kinds for other in right.kinds if comparable(one, other)]
-    if symbol not in ("=", "!="):
-        pairs = [(one, other) for one, other in pairs if one in ORDERED]
-    if not pairs:
+    if not _can_compare(symbol in ("=", "!="), left.kinds, right.kinds):
         hint = "write a time without quotes" if Kind.TIMESTAMP in left.kinds and Kind.STRING in right.kinds else None
         raise left.wrong_kind(f"{left.described()} {symbol} {right.described()} can never hold", hint)
+
+
+@cache
+def _can_compare(for_equality: bool, left: frozenset[Kind], right: frozenset[Kind]) -> bool:
+    """Whether values of some of these kinds can be compared; there are few kinds, and fewer sets of them."""
+    pairs = [one for one in left for other in right if comparable(one, other)]
+    return any(for_equality or one in ORDERED for one in pairs)
 
 
 def _required(bound: Bound, kinds: frozenset[Kind], message: str) -> frozenset[Kind]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from comity.errors import Misuse, Place
 from comity.event.kinds import ANY_KIND, Kind
 from comity.expression.render import render
-from comity.expression.tree import MISSING, Conditional, Expression, Literal, Quantity, attributes
+from comity.expression.tree import MISSING, Call, Conditional, Expression, Literal, Quantity, attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,9 @@ class Bound:
 
 def _is_constant(node: Expression) -> bool:
     """Whether it is a number that is written down, or a choice among such: it stands in the unit of what it meets."""
-    match node:
-        case Conditional(_, then, otherwise):
-            return _is_constant(then) and _is_constant(otherwise)
-    return isinstance(node, Literal | Quantity) or node == MISSING
+    kind = type(node)
+    if kind is Literal or kind is Quantity:
+        return True
+    if isinstance(node, Conditional):
+        return _is_constant(node.then) and _is_constant(node.otherwise)
+    return kind is Call and node == MISSING

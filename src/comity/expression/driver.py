@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from lark import Lark
-from lark.parse_tree_builder import ExpandSingleChild
+from lark.parse_tree_builder import ChildFilter, ExpandSingleChild
 
 _END = "$END"
 _Reduction = tuple[int, str, Callable[[list[Any]], Any] | None]
@@ -42,7 +43,7 @@ class Driver:
             for state, actions in table.states.items()
         }
         self._skipped = re.compile(f"(?:{skipped})*+")
-        self._tokens = {state: _tokens(lexer, skipped) for state, lexer in frontend.lexer.lexers.items()}
+        self._tokens = {state: _tokens(lexer, skipped).match for state, lexer in frontend.lexer.lexers.items()}
         self._renamed: dict[tuple[int, int, str], int] = {}
 
     def parse(self, text: str) -> Any:
@@ -51,10 +52,10 @@ class Driver:
         states, values = [self._start], list[Any]()
         state, position = self._start, 0
         while True:
-            found = tokens[state].match(text, position)
+            found = tokens[state](text, position)
             if found is not None:
                 kind = found.lastgroup or ""
-                value, position = found[kind], found.end()
+                value, position = found[found.lastindex or 0], found.end()
             else:
                 kind, value = self._at_end(text, position), ""
             action = actions[state].get(kind)
@@ -62,8 +63,8 @@ class Driver:
                 size, name, make = action
                 if make is None:
                     key = (states[-2], state, kind)
-                    state = renamed.get(key) or self._rename(key)
-                    states[-1] = state
+                    known = renamed.get(key)
+                    states[-1] = state = self._rename(key) if known is None else known
                 else:
                     made = make(values[-size:])
                     del values[-size:], states[-size:]
@@ -101,8 +102,41 @@ def _action(argument: Any, made: dict[Any, Callable[[list[Any]], Any]]) -> int |
     """A state to go to, or a rule to apply."""
     if isinstance(argument, int):
         return argument
-    renames = len(argument.expansion) == 1 and isinstance(made[argument], ExpandSingleChild)
-    return len(argument.expansion), str(argument.origin.name), None if renames else made[argument]
+    callback = made[argument]
+    renames = len(argument.expansion) == 1 and isinstance(callback, ExpandSingleChild)
+    return len(argument.expansion), str(argument.origin.name), None if renames else _plain(callback)
+
+
+def _plain(callback: Any) -> Callable[[list[Any]], Any]:
+    """What Lark's wrappers around a callback do, without their generality.
+
+    A wrapper says which values of a rule count (`to_include`: its place, whether it is a list of its own, and how many
+    missing ones stand before it). A rule without a callback, which Lark makes for `(…)*`, is a list.
+    """
+    if isinstance(callback, partial):
+        return list
+    if isinstance(callback, ExpandSingleChild):
+        make = _plain(callback.node_builder)
+        return lambda values: values[0] if len(values) == 1 else make(values)
+    if not isinstance(callback, ChildFilter):
+        return callback  # type: ignore[no-any-return]
+    make, after = _plain(callback.node_builder), getattr(callback, "append_none", 0)
+    included = [(place, expand, sum(missing)) for place, expand, *missing in callback.to_include]
+    if not after and not any(expand or missing for _, expand, missing in included):
+        places = [place for place, _, _ in included]
+        return lambda values: make([values[place] for place in places])
+    if make is list and included[0][:2] == (0, True) and len(included) == 2:
+        last = included[1][0]
+        return lambda values: values[0].append(values[last]) or values[0]
+
+    def filtered(values: list[Any]) -> Any:
+        kept: list[Any] = []
+        for place, expand, missing in included:
+            kept += [None] * missing
+            kept += values[place] if expand else (values[place],)
+        return make(kept + [None] * after)
+
+    return filtered
 
 
 def _tokens(lexer: Any, skipped: str) -> re.Pattern[str]:

@@ -212,7 +212,10 @@ _Sized = tuple[Any, int]
 
 def _deeper(*parts: _Sized) -> int:
     """The depth of a node over these parts."""
-    depth = 1 + max([part[1] for part in parts], default=0)
+    depth = 1
+    for _, below in parts:
+        if below >= depth:
+            depth = below + 1
     bound = limits().max_expression_depth
     if depth > bound:
         raise Misuse(
@@ -296,7 +299,7 @@ class _Builder(Transformer[Token, Any]):
         return Attribute(parts[0]), 1
 
     def path(self, parts: list[str]) -> tuple[str, ...]:
-        return tuple([str(part).strip("`") for part in parts])
+        return tuple([part.strip("`") for part in parts])
 
     def timestamp(self, parts: list[str]) -> _Sized:
         return _constant_of(_timestamp, parts[0])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from comity.bulk import collection_paused
 from comity.errors import ComityError, Faults, Misuse
 from comity.event.event import Event
 from comity.event.kinds import Kind, Value
@@ -109,6 +110,7 @@ class _OneByOne:
         return [name for name, test in tests if test(values)]
 
 
+@collection_paused()
 def read_bound_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> list[Profile]:
     """The profiles of a file; raises `Faults` with all that cannot be read or bound, in the order of the file."""
     profiles, faults = scan_profiles(path, types_of(taxonomy))
@@ -118,6 +120,7 @@ def read_bound_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> l
     return profiles
 
 
+@collection_paused()
 def read_good_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> tuple[list[Profile], list[ComityError]]:
     """The profiles of a file that can be read and bound, and what is wrong with the others, in the order of the file.
 
@@ -147,6 +150,7 @@ def _fault_of(profile: Profile, scopes: _Scopes, taxonomy: Taxonomy | None) -> C
     return None
 
 
+@collection_paused()
 def check_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> list[Profile]:
     """The profiles of a file, composite ones too; raises `Faults` with all that cannot be read or bound."""
     profiles, faults = scan_profiles(path, types_of(taxonomy))
@@ -163,6 +167,7 @@ def check_profiles(path: str | Path, taxonomy: Taxonomy | None = None) -> list[P
     return profiles
 
 
+@collection_paused()
 def bind_profiles(profiles: Iterable[Profile], taxonomy: Taxonomy | None = None) -> list[BoundProfile]:
     """The profiles with the meaning that the types give them; raises `Faults` with all that cannot be bound."""
     bound, faults = _bind(profiles, taxonomy)
