@@ -23,12 +23,13 @@ demo: install
 	@$(BIN)/comity demo
 
 # Spark's tests come last, since they are the slow ones. A process of them has one session, which the tests of a file
-# share; two of them keep two cores busy, and more would only fight for memory. A cluster wants the machine for itself.
+# share; two of them keep two cores busy, and more would only fight for memory. Files with the longest tests come first,
+# so that none of them is left for one core alone. A cluster wants the machine for itself.
 test: dev
 	@status=0; \
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not spark" || status=$$?; \
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "spark and not alone" || status=$$?; \
-	$(BIN)/python -m pytest -m "spark and alone" || status=$$?; \
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not alone" tests || status=$$?; \
+	$(BIN)/python -m pytest -m "spark and alone" tests || status=$$?; \
 	exit $$status
 
 check: lint types imports docs test

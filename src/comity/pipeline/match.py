@@ -21,7 +21,6 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from comity.event.event import Event
-from comity.event.files import read_events
 from comity.event.formats.jsonlines import Rejected
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
@@ -29,17 +28,17 @@ from comity.expression.tree import FALSE, attributes
 from comity.limits import Limits, limited, limits
 from comity.match.match import BoundProfile, Matcher
 from comity.pipeline.columns.columns import OpenColumns, TypedColumns, compile_filter
+from comity.pipeline.doubts import Attempts
 from comity.pipeline.failure import spark_failures
-from comity.pipeline.line_numbers import LineNumbers, NumberOf
+from comity.pipeline.files import file_table, records_in
+from comity.pipeline.line_numbers import LineNumbers
 from comity.pipeline.operands import quoted
 from comity.pipeline.read import Inputs
 from comity.pipeline.worker import batched
 from comity.pipeline.wrap import (
     REJECTED_TYPE,
     cut_lines,
-    cut_rows,
-    decode_line,
-    placed,
+    decoded,
     read_lines,
     rejected_fields,
     wrap_open,
@@ -51,10 +50,12 @@ _EVENTS_AT_ONCE = 10_000
 
 @dataclass(slots=True)
 class SparkMatches:
-    """What Spark finds. The figures are complete once the last pair was taken."""
+    """What Spark finds in files. The figures are complete once the last pair was taken."""
 
-    table: DataFrame
-    observed: Observation
+    profiles: Sequence[BoundProfile]
+    files: Sequence[str]
+    taxonomy: Taxonomy | None
+    spark: SparkSession
     events: int = 0
     rejected: list[dict[str, Any]] = field(default_factory=list)
 
@@ -63,10 +64,29 @@ class SparkMatches:
         with TemporaryDirectory(prefix="comity-match-") as folder:
             found = f"{folder}/found"  # one pass over the events, and then a look at what it found, in bounded memory
             with spark_failures():
-                self.table.write.parquet(found)
-                self.events = int(self.observed.get["events"])
+                attempts = Attempts(self.files, self.spark)
+                self.events = attempts.run(lambda doubts: self._write(Inputs.of(self.files, doubts), found))
             for batch in dataset(found, format="parquet").to_batches():
                 yield from self._pairs_of(batch)
+
+    def _write(self, inputs: Inputs, folder: str) -> int:
+        """Write what is worth a look; gives how many events there were."""
+        matched, observed = self._matched(inputs), Observation("matched")
+        counted = matched.observe(observed, F.count(F.when(F.col("rejected").isNull(), True)).alias("events"))
+        worth = counted.filter((F.size("names") > 0) | F.col("rejected").isNotNull())
+        worth.write.mode("overwrite").parquet(folder)
+        return int(observed.get["events"])
+
+    def _matched(self, inputs: Inputs) -> DataFrame:
+        """A row for each record: the id and the profiles that want it, or why it is rejected."""
+        parts = []
+        if inputs.lines:
+            parts.append(_in_lines(read_lines(self.spark, inputs.lines), self.profiles, self.taxonomy))
+        others = [*((file, None) for file in (*inputs.parquet, *inputs.others)), *inputs.unreadable]
+        if others or not parts:
+            worker = _Worker(list(self.profiles), self.taxonomy, limits())
+            parts.append(file_table(others, self.spark).mapInArrow(worker.files, _ROW))
+        return reduce(DataFrame.unionByName, parts)
 
     def _pairs_of(self, batch: pa.RecordBatch) -> Iterator[tuple[str, str]]:
         for row in batch.to_pylist():
@@ -80,30 +100,13 @@ def match_on_spark(
     profiles: Sequence[BoundProfile], events: Sequence[str], taxonomy: Taxonomy | None, spark: SparkSession
 ) -> SparkMatches:
     """The profiles that want each event of these files, or of the files in these folders."""
-    inputs = Inputs.of(events)
-    others = (*inputs.parquet, *inputs.others)
-    observed = Observation("matched")
-    parts = [_in_lines(read_lines(spark, inputs.lines), profiles, taxonomy)] if inputs.lines else []
-    if others or not parts:
-        parts.append(_in_files(others, profiles, taxonomy, spark))
-    matched = reduce(DataFrame.unionByName, parts)
-    counted = matched.observe(observed, F.count(F.when(F.col("rejected").isNull(), True)).alias("events"))
-    found = counted.filter((F.size("names") > 0) | F.col("rejected").isNotNull())
-    return SparkMatches(found, observed)
+    return SparkMatches(profiles, events, taxonomy, spark)
 
 
 def _in_lines(lines: DataFrame, profiles: Sequence[BoundProfile], taxonomy: Taxonomy | None) -> DataFrame:
     if len(profiles) > limits().max_column_profiles:
         return _in_workers(lines, profiles, taxonomy)
     return _in_open_columns(lines, profiles) if taxonomy is None else _in_typed_columns(lines, profiles, taxonomy)
-
-
-def _in_files(
-    files: Sequence[str], profiles: Sequence[BoundProfile], taxonomy: Taxonomy | None, spark: SparkSession
-) -> DataFrame:
-    """Of files that are no lines: the workers read them, each in one piece."""
-    paths = spark.createDataFrame([(file,) for file in files], "path string").repartition(max(1, len(files)))
-    return paths.mapInArrow(_Worker(list(profiles), taxonomy, limits()).files, _ROW)
 
 
 def _in_open_columns(lines: DataFrame, profiles: Sequence[BoundProfile]) -> DataFrame:
@@ -146,7 +149,7 @@ def _with_names(wrapped: DataFrame, tests: Iterable[tuple[str, Column]]) -> Data
 
 def _in_workers(lines: DataFrame, profiles: Sequence[BoundProfile], taxonomy: Taxonomy | None) -> DataFrame:
     worker = _Worker(list(profiles), taxonomy, limits())
-    return cut_lines(lines, limits()).mapInArrow(worker.batches, _ROW)
+    return cut_lines(lines, limits()).mapInArrow(worker.lines, _ROW)
 
 
 _ROW = T.StructType(
@@ -166,29 +169,20 @@ class _Worker:
     taxonomy: Taxonomy | None
     bounds: Limits
 
-    def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher, schema = Matcher.of(self.profiles), to_arrow_schema(_ROW, timezone="UTC")
+    def lines(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of lines that `cut_lines` gave."""
         numbers = LineNumbers()
-        with limited(**asdict(self.bounds)):
-            for batch in batches:
-                rows = list(self.rows(batch, matcher, numbers.of(batch)))
-                yield pa.RecordBatch.from_pylist(rows, schema=schema)
+        return self._rows(decoded(batch, numbers.of(batch), self.taxonomy, self.bounds) for batch in batches)
 
     def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same for files, of whose paths the batches are."""
+        """The same for the files of a `file_table`."""
+        return self._rows(batched(records_in(batches, self.taxonomy), _EVENTS_AT_ONCE))
+
+    def _rows(self, groups: Iterable[Iterable[Event | Rejected]]) -> Iterator[pa.RecordBatch]:
         matcher, schema = Matcher.of(self.profiles), to_arrow_schema(_ROW, timezone="UTC")
         with limited(**asdict(self.bounds)):
-            for path in (path for batch in batches for path in batch.column(0).to_pylist()):
-                for some in batched(read_events(path, self.taxonomy), _EVENTS_AT_ONCE):
-                    rows = [_row(found, matcher) for found in some]
-                    yield pa.RecordBatch.from_pylist(rows, schema=schema)
-
-    def rows(self, batch: pa.RecordBatch, matcher: Matcher, number_of: NumberOf) -> Iterator[dict[str, Any]]:
-        for at, (line, size, file) in enumerate(cut_rows(batch)):
-            if not line.strip():
-                continue
-            found = decode_line(line, size, file, self.taxonomy, self.bounds)
-            yield _row(placed(found, number_of(at)) if isinstance(found, Rejected) else found, matcher)
+            for records in groups:
+                yield pa.RecordBatch.from_pylist([_row(one, matcher) for one in records], schema=schema)
 
 
 def _row(found: Event | Rejected, matcher: Matcher) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from comity.limits import Limits, limited, limits
 from comity.match.typed import TypedMatcher
 from comity.pipeline.deliver import hits_schema
 from comity.pipeline.doubts import reading
+from comity.pipeline.files import file_table, files_in
 from comity.pipeline.line_numbers import LineNumbers, NumberOf, plain_path
 from comity.pipeline.wrap import cut_lines, decode_line, placed, rejected_fields, struct_converter
 from comity.plan.stages import Plan
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from comity.match.channels import Ints
     from comity.match.index import Matches
 
-_MOST_PARTS = 1_000
 _LINES_AT_ONCE = 16_384
 SCANNED = 2_048
 """Lines in a batch from which on columns pay for the second that their kernels take to load."""
@@ -71,9 +71,9 @@ def hits_in_files(
 
     With a file comes the reason if nobody can read it; then one rejected record stands for it.
     """
-    parts = max(1, min(len(files), _MOST_PARTS))  # a batch of a stream may have nothing but empty files
-    paths = spark.createDataFrame(list(files), "path string, unreadable string").repartition(parts)
-    return paths.mapInArrow(FileWorker(shared, window, limits(), owners).batches, hits_schema(work.types))
+    return file_table(files, spark).mapInArrow(
+        FileWorker(shared, window, limits(), owners).batches, hits_schema(work.types)
+    )
 
 
 ALL_TIMES = (-(2**63), 2**63 - 1)
@@ -313,7 +313,7 @@ class FileWorker(LineWorker):
     """Takes whole files, as the in-process reader reads them: CSV, compressed ones, and Parquet that is not Spark's."""
 
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for path, reason in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for path, reason in files_in(batch):
             with reading(path):
                 if reason is not None:
                     yield from self._records([unreadable(path, reason)], schema)

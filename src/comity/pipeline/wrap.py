@@ -234,13 +234,10 @@ class _Wrapper:
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema, number_of: NumberOf) -> pa.RecordBatch:
         columns: list[list[Any]] = [[] for _ in schema]
         envelope, payload, refused = columns[: len(ENVELOPE)], columns[len(ENVELOPE) : -1], columns[-1]
-        for at, (line, size, file) in enumerate(cut_rows(batch)):
-            if line.isspace() or not line:
-                continue
-            found = decode_line(line, size, file, self.types, self.bounds, self.require_time)
+        for found in decoded(batch, number_of, self.types, self.bounds, self.require_time):
             if isinstance(found, Rejected):
                 _fill(envelope + payload)
-                refused.append(rejected_fields(placed(found, number_of(at))))
+                refused.append(rejected_fields(found))
             else:
                 for name, column in zip(ENVELOPE, envelope, strict=True):
                     column.append(getattr(found, name))
@@ -265,9 +262,20 @@ def decode_line(
     return decode(line.removesuffix(b"\r"), types, require_time=require_time, source_file=file, window=window)
 
 
-def cut_rows(batch: pa.RecordBatch) -> Iterator[tuple[bytes, int, str | None]]:
-    """The lines that `cut_lines` gave, with their sizes and files."""
-    return zip(*(column.to_pylist() for column in batch.columns[:3]), strict=True)
+def decoded(
+    batch: pa.RecordBatch,
+    number_of: NumberOf,
+    types: TypeLookup | Taxonomy | None,
+    bounds: Limits,
+    require_time: bool = False,
+    window: Window | None = None,
+) -> Iterator[Event | Rejected]:
+    """The records in the lines that `cut_lines` gave; the place of a line stands for its number."""
+    lines = zip(*(column.to_pylist() for column in batch.columns[:3]), strict=True)
+    for at, (line, size, file) in enumerate(lines):
+        if line and not line.isspace():
+            found = decode_line(line, size, file, types, bounds, require_time, window)
+            yield placed(found, number_of(at)) if isinstance(found, Rejected) else found
 
 
 def placed(record: Rejected, number: int | None) -> Rejected:

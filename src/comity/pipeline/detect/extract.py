@@ -22,7 +22,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from comity.event.event import Event
-from comity.event.files import read_events, unreadable
 from comity.event.formats.jsonlines import Rejected, encode
 from comity.event.window import Window
 from comity.limits import Limits, limited, limits
@@ -32,11 +31,11 @@ from comity.pattern.extract import Extraction, Fulfilled, one_by_one
 from comity.pattern.occurrence import microseconds
 from comity.pattern.rows import CANDIDATES
 from comity.pipeline.detect.buckets import HasPatterns, Times, bucket_of, salts_of
-from comity.pipeline.doubts import reading
-from comity.pipeline.line_numbers import LineNumbers, NumberOf
+from comity.pipeline.files import file_table, records_in
+from comity.pipeline.line_numbers import LineNumbers
 from comity.pipeline.read import Inputs
 from comity.pipeline.worker import batched
-from comity.pipeline.wrap import cut_lines, cut_rows, decode_line, placed, read_lines, rejected_fields
+from comity.pipeline.wrap import cut_lines, decoded, read_lines, rejected_fields
 
 REFUSED, LATE, COUNTED = -1, -2, -3
 """The buckets of records that were rejected, of events that came too late, and of rows that count."""
@@ -108,12 +107,8 @@ def _candidates_in(inputs: Inputs, how: Extracting, shared: HasPatterns, spark: 
         lines = cut_lines(read_lines(spark, inputs.lines), limits())
         found.append(lines.mapInArrow(worker.of_lines, schema))
     if others := [*((file, None) for file in (*inputs.others, *inputs.parquet)), *inputs.unreadable]:
-        paths = spark.createDataFrame(others, "path string, unreadable string")
-        found.append(paths.repartition(min(len(others), _MOST_PARTS)).mapInArrow(worker.of_files, schema))
+        found.append(file_table(others, spark).mapInArrow(worker.of_files, schema))
     return reduce(DataFrame.unionByName, found) if found else spark.createDataFrame([], schema)
-
-
-_MOST_PARTS = 1_000
 
 
 def stage(rows: DataFrame, folder: str, buckets: int, *, mode: str = "overwrite") -> Extracted:
@@ -168,20 +163,13 @@ class _Extractor:
     def of_lines(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of lines that `cut_lines` gave."""
         numbers = LineNumbers()
-        return self._rows(self._decoded(batch, numbers.of(batch)) for batch in batches)
+        bounds, window = self.bounds, self.how.window
+        return self._rows(decoded(batch, numbers.of(batch), None, bounds, True, window) for batch in batches)
 
     def of_files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of whole files."""
-        pairs = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
-        window = self.how.window
-        records = (one for some in pairs for path, reason in some for one in _records_of(path, reason, window))
+        records = records_in(batches, require_time=True, window=self.how.window)
         return self._rows(batched(records, _RECORDS_AT_ONCE))
-
-    def _decoded(self, batch: pa.RecordBatch, number_of: NumberOf) -> Iterator[Event | Rejected]:
-        for at, (line, size, file) in enumerate(cut_rows(batch)):
-            if line and not line.isspace():
-                found = decode_line(line, size, file, None, self.bounds, require_time=True, window=self.how.window)
-                yield placed(found, number_of(at)) if isinstance(found, Rejected) else found
 
     def _rows(self, groups: Iterable[Iterable[Event | Rejected]]) -> Iterator[pa.RecordBatch]:
         with limited(**asdict(self.bounds)):
@@ -192,14 +180,6 @@ class _Extractor:
                 for record in records:
                     group.take(record)
                 yield from group.batches()
-
-
-def _records_of(path: str, reason: str | None, window: Window | None) -> Iterator[Event | Rejected]:
-    with reading(path):
-        if reason is not None:
-            yield unreadable(path, reason)
-        else:
-            yield from read_events(path, require_time=True, window=window)
 
 
 class _Group:
