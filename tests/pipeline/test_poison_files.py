@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,28 @@ from comity.event.formats.avro import encode_avro
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
 from comity.limits import limited
+from comity.match.match import bind_profiles
 from comity.pipeline.detect.run import detect_on_spark
 from comity.pipeline.detect.stream import DetectStream
 from comity.pipeline.doubts import NO_DOUBTS, Attempts, Doubts
+from comity.pipeline.match import match_on_spark
 from comity.pipeline.quarantine import Quarantine
 from comity.pipeline.run import run_on_spark
 from comity.pipeline.stream import StreamRun
 from comity.plan import compile_plan
 from comity.profile.blocks import parse_composite
+from comity.profile.profile import Profile
 from comity.testing.poison import parquet_with_broken_page, truncated, truncated_gzip
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 TIME = "2026-11-10T10:00:00Z"
+
+
+@pytest.fixture
+def tried_once() -> Iterator[None]:
+    """Each way to read a file is tried once; how often it is by itself is shown where no Spark is needed."""
+    with limited(max_file_attempts=1):
+        yield
 
 
 def event(identifier: str) -> dict[str, Any]:
@@ -96,6 +107,7 @@ def test_poison_files_go_to_quarantine_and_the_stream_goes_on(spark: SparkSessio
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("tried_once")
 def test_poison_files_cost_a_run_over_stored_events_no_more_than_themselves(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -112,6 +124,7 @@ PAIR = "profile pair\non house_a.FireDetected a"
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("tried_once")
 @pytest.mark.parametrize("has_types", [False, True])
 def test_poison_files_cost_patterns_no_more_than_themselves(
     spark: SparkSession, tmp_path: Path, has_types: bool
@@ -131,6 +144,7 @@ def test_poison_files_cost_patterns_no_more_than_themselves(
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("tried_once")
 def test_a_file_that_nobody_can_read_is_rejected_as_a_whole(spark: SparkSession, tmp_path: Path) -> None:
     events, out = tmp_path / "events", tmp_path / "out"
     events.mkdir()
@@ -147,6 +161,17 @@ def test_a_file_that_nobody_can_read_is_rejected_as_a_whole(spark: SparkSession,
         "gone.csv": "unreadable-file",
     }
     assert delivered(out) == ["a"]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("tried_once")
+def test_match_goes_on_without_a_file_that_nobody_can_read(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(text("a"))
+    files = [str(tmp_path / name) for name in ("a.jsonl", "gone.jsonl")]
+    matches = match_on_spark(bind_profiles([Profile.of("hot", "heat > 100")]), files, None, spark)
+    assert list(matches.pairs()) == [("hot", "a")]
+    assert matches.events == 1
+    assert [(one["file"], one["faults"][0]["code"]) for one in matches.rejected] == [(files[1], "unreadable-file")]
 
 
 class Failure(Py4JError):
