@@ -151,8 +151,8 @@ def test_filters_other_modes_of_spark(spark: SparkSession, settings: dict[str, s
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:
-        for text in EDGES:
-            check_filters(*typed(spark, EDGE_EVENTS), [bind_text(text, Scope(type=SAMPLE))], TYPED)
+        nodes = [bind_text(text, Scope(type=SAMPLE)) for text in EDGES]
+        check_filters(*typed(spark, EDGE_EVENTS), nodes, TYPED)
     finally:
         for key, value in before.items():
             spark.conf.set(key, value)
@@ -199,10 +199,9 @@ def _edge_events() -> list[Event]:
 EDGE_EVENTS = _edge_events()
 
 
-@pytest.mark.parametrize("text", EDGES)
-def test_filters_edges(spark: SparkSession, text: str) -> None:
-    node = bind_text(text, Scope(type=SAMPLE))
-    check_filters(*typed(spark, EDGE_EVENTS), [node, Not(node)], TYPED)
+def test_filters_edges(spark: SparkSession) -> None:
+    nodes = [bind_text(text, Scope(type=SAMPLE)) for text in EDGES]
+    check_filters(*typed(spark, EDGE_EVENTS), [*nodes, *map(Not, nodes)], TYPED)
 
 
 READING = EventType(

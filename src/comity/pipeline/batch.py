@@ -58,7 +58,7 @@ class CandidateStaging:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PlanBatch:
     """What is to be carried out of a plan."""
 
     prepared: PreparedPlan

@@ -15,7 +15,7 @@ from comity.connect.folder import REJECTED, STAGING, Results, publish
 from comity.connect.staged import StagedResults
 from comity.event.owners import ANYBODY, Owners
 from comity.event.window import Window
-from comity.pipeline.batch import Batch, CandidateStaging
+from comity.pipeline.batch import CandidateStaging, PlanBatch
 from comity.pipeline.detect.patterns import bucket_count, candidates_beside, remove_staged
 from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.failure import spark_failures
@@ -66,14 +66,14 @@ def _stage(prepared: PreparedPlan, tables: Tables, window: Window, staging: Path
     """Stage what the plan makes of all events, its patterns included."""
     buckets = bucket_count(prepared.spark)
     candidates = CandidateStaging(candidates_beside(staging), buckets) if prepared.plan.patterns else None
-    batch = Batch(prepared, tables, window, candidates)
+    batch = PlanBatch(prepared, tables, window, candidates)
     outcomes = StagedOutcomes(prepared.plan, staging, results)
     figures = batch.stage(outcomes.write)
     summary = outcomes.summary(figures, prepared.spark)
     return summary if candidates is None else _with_reports(batch, candidates, summary, StagedResults(staging, results))
 
 
-def _with_reports(batch: Batch, candidates: CandidateStaging, summary: Summary, staged: StagedResults) -> Summary:
+def _with_reports(batch: PlanBatch, candidates: CandidateStaging, summary: Summary, staged: StagedResults) -> Summary:
     """Add what the patterns report to what was staged."""
     patterns, delivered = batch.prepared.patterns, Counter(summary.delivered)
     files = patterns.detect_stored(candidates.folder, candidates.buckets, batch.extracted().times)

@@ -27,7 +27,7 @@ from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
 from comity.limits import limits
 from comity.pattern.rows import ReportRow
-from comity.pipeline.batch import Batch, BatchFigures, CandidateStaging
+from comity.pipeline.batch import BatchFigures, CandidateStaging, PlanBatch
 from comity.pipeline.batches import FileStream, Told
 from comity.pipeline.detect.batches import PatternBatches, late_lines
 from comity.pipeline.detect.federation import SparkPlanPatterns
@@ -94,7 +94,7 @@ class StreamRun(FileStream):
             candidates = CandidateStaging(work / "candidates", before.buckets, before.watermark)
             prepared.patterns.compiled = before.compiled
         tables, window = Tables.of(spark, inputs, self.owners), Window.around(self.clock())
-        batch = Batch(prepared, tables, window, candidates, self._late_before())
+        batch = PlanBatch(prepared, tables, window, candidates, self._late_before())
 
         def write(outcomes: DataFrame, mode: str) -> None:
             outcomes.select("to", "line").write.mode(mode).parquet(str(work / "outcomes"))
