@@ -29,6 +29,11 @@ class Document:
         self.data: Any
         self.data, self._root = parse_yaml(text, file)
 
+    @property
+    def folder(self) -> Path:
+        """Where the paths in it begin."""
+        return Path(self.file or ".").parent
+
     def part(self, path: DocumentPath, more: dict[str, Any] | None = None) -> Document:
         """The mapping at a path as a document of its own, with more keys; its places are those in this file."""
         inner = object.__new__(Document)

@@ -36,6 +36,12 @@ class Taxonomy:
         for one in self.types:
             self._add(one)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Taxonomy) and (self.namespace, self.types) == (other.namespace, other.types)
+
+    def __hash__(self) -> int:
+        return hash((self.namespace, len(self.types)))
+
     @classmethod
     def read(cls, path: str | Path, *, ignore: Collection[str] = (), check_unit: CheckUnit | None = None) -> Taxonomy:
         """The taxonomy in a YAML file; see `from_document`."""

@@ -89,7 +89,7 @@ class ContractReader:
 
     @property
     def _folder(self) -> Path:
-        return Path(self.document.file or ".").parent
+        return self.document.folder
 
     def _beside(self, file: str) -> Path:
         self.files.append(self._folder / file)

@@ -17,6 +17,7 @@ from comity.document import Document, did_you_mean, read_document, validate
 from comity.errors import ComityError, Faults, Misuse, Place
 from comity.event.taxonomy import Taxonomy
 from comity.expression.extensions import ExtensionFunction, installed_functions
+from comity.federation.build import documents_of
 from comity.federation.concepts import misfits, names_concepts
 from comity.federation.contracts import ContractReader, read_contract
 from comity.federation.endpoints import read_sinks, read_sources
@@ -40,12 +41,26 @@ from comity.profile.entries import scan_entries
 _RESERVED = ("rejected", "dead-letters", "late", "quarantine")
 """Names that a domain may not have: folders of results are named after domains."""
 _OF_LACKING_NAMES = ("unknown-domain", "unknown-type", "unknown-contract", "bad-founders")
+ReadDocument = Callable[[Path], Document]
 _FIRST_KEYS = ("domain", "contract", "profiles", "rates", "codes", "federation")
 
 
-def load(directory: str | Path) -> Federation:
-    """The federation in a directory; raises `Faults` with everything that is wrong in any of its files."""
-    root = Path(directory)
+def load(given: str | Path | AbstractMapping[str, Any], *, folder: str | Path | None = None) -> Federation:
+    """The federation in a directory, or in a mapping that says the same; raises `Faults` with all that is wrong.
+
+    The paths in a mapping begin in `folder`, the one of this process by default.
+
+    >>> north = {"types": {"Fire": {"attributes": {"heat": "float degC"}}}}
+    >>> hot = {"domain": "north", "on": "Fire", "where": "heat > 40 degC"}
+    >>> load({"federation": "houses", "domains": {"north": north}, "profiles": {"hot": hot}}).name
+    'houses'
+    """
+    if isinstance(given, AbstractMapping):
+        base = Path(folder or ".")
+        files = documents_of(given, base)
+        name = str(given.get("federation", "federation"))
+        return _read(list(files), name, base, files.__getitem__, "")
+    root = Path(given)
     return load_files(federation_files(root), name=root.resolve().name, folder=root)
 
 
@@ -67,19 +82,18 @@ def load_files(
     `instead` names files to read in place of some of them.
     """
     texts = [] if folder is None else text_profile_files(folder)
-    return _read([*paths, *texts], name, folder, instead or {}, "")
+    others = instead or {}
+    return _read([*paths, *texts], name, folder, lambda path: read_document(others.get(path, path)), "")
 
 
-def _read(
-    paths: list[Path], name: str, folder: Path | None, instead: AbstractMapping[Path, Path], inside: str
-) -> Federation:
+def _read(paths: list[Path], name: str, folder: Path | None, document: ReadDocument, inside: str) -> Federation:
     own, nested = by_folder(paths, folder)
-    reader = _Reader(name, folder, inside)
+    reader = _Reader(name, document, folder, inside)
     for path in own:
-        reader.take_file(instead.get(path, path))
+        reader.take_file(path)
     count = len(reader.faults)
     for below, files in nested.items():
-        reader.guarded(partial(reader.take_federation, below, files, instead))
+        reader.guarded(partial(reader.take_federation, below, files))
     return reader.federation(lacks_some=len(reader.faults) > count)
 
 
@@ -88,6 +102,7 @@ class _Reader:
     """Gathers files and faults; what builds on others (contracts, then profiles) is read after them."""
 
     name: str
+    document: ReadDocument
     folder: Path | None = None
     inside: str = ""
     """What stands before the names of its contracts when it is inside another federation."""
@@ -100,6 +115,8 @@ class _Reader:
     sinks: list[SinkSpec] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     """What was read beside the YAML files."""
+    said: dict[Path, Any] = field(default_factory=dict)
+    """By path in the folder, what each YAML file says."""
     _file: tuple[Document, FederationFile] | None = None
     _names: Names = field(default_factory=lambda: Names(functions=installed_functions()))
     _functions: dict[str, ExtensionFunction] = field(default_factory=dict)
@@ -116,9 +133,10 @@ class _Reader:
             self._profile_texts.append(path)
             self.files.append(path)
             return
-        document = self.guarded(lambda: read_document(path))
+        document = self.guarded(lambda: self.document(path))
         if document is None:
             return
+        self.said[self._in_folder(path)] = document.data
         keys = document.data if isinstance(document.data, dict) else {}
         kind = next((key for key in _FIRST_KEYS if key in keys), None)
         match kind:
@@ -131,6 +149,9 @@ class _Reader:
                 self.faults.append(document.fault("this is no federation file", (), code="unknown-file", hint=hint))
             case _:
                 self.guarded(partial(getattr(self, f"_take_{kind}"), document))
+
+    def _in_folder(self, path: Path) -> Path:
+        return path.relative_to(self.folder) if self.folder and self.folder in path.parents else Path(path.name)
 
     def federation(self, *, lacks_some: bool = False) -> Federation:
         """What the files say; `lacks_some` when a federation inside could not be read."""
@@ -157,6 +178,7 @@ class _Reader:
             boundary,
             tuple(self._nested),
             tuple(self.files),
+            self.said,
         )
 
     def guarded(self, read: Callable[[], Any]) -> Any:
@@ -205,7 +227,7 @@ class _Reader:
     def _take_rates(self, document: Document) -> None:
         content = validate(document, RatesFile)
         if content.file is not None:
-            path = Path(document.file or ".").parent / content.file
+            path = document.folder / content.file
             self.files.append(path)
             found = Rates.read(path)
         else:
@@ -224,7 +246,7 @@ class _Reader:
     def _take_codes(self, document: Document) -> None:
         content = validate(document, CodesFile)
         if content.file is not None:
-            path = Path(document.file or ".").parent / content.file
+            path = document.folder / content.file
             self.files.append(path)
             header, rows = read_csv(path)
             found = code_tables(header, [row for _, row in rows])
@@ -235,11 +257,11 @@ class _Reader:
 
     # Federations inside
 
-    def take_federation(self, folder: Path, files: list[Path], instead: AbstractMapping[Path, Path]) -> None:
+    def take_federation(self, folder: Path, files: list[Path]) -> None:
         """Read a federation that is inside this one; its domains, contracts and profiles become part of this one."""
-        found = _read(files, folder.name, folder, instead, f"{self.inside}{folder.name}.")
+        found = _read(files, folder.name, folder, self.document, f"{self.inside}{folder.name}.")
         own = next(path for path in files if path.name in FEDERATION_NAMES and path.parent == folder)
-        place = Place(str(own), 1, 1)
+        place = self.document(own).place(("federation",))
         if found.name in self._nested or found.name in self.domains:
             raise Misuse(f"the name {found.name!r} is taken", code="duplicate-domain", place=place)
         for name in found.domains.keys() & self.domains.keys():
@@ -259,6 +281,7 @@ class _Reader:
         self.sources += found.sources
         self.sinks += found.sinks
         self.files += found.files
+        self.said |= {self._in_folder(folder / path): data for path, data in found.said.items()}
 
     def _close_boundaries(self) -> None:
         """What a federation inside observes becomes a contract type there: it has a member more."""
@@ -289,7 +312,7 @@ class _Reader:
             return
         ontology = builtin()
         if own is not None and self._file is not None:
-            path = Path(self._file[0].file or ".").parent / own
+            path = self._file[0].folder / own
             self.files.append(path)
             ontology = _read_ontology(path, ontology)
         for document, taxonomy in meant:

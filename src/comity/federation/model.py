@@ -7,12 +7,14 @@ from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from comity.connect.specs import SinkSpec, SourceSpec
 from comity.contract.mapping import Mapping
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EVENT, EventType
 from comity.expression.tree import Expression
+from comity.federation.written import write_federation
 from comity.pattern.bound import BoundPattern
 
 
@@ -134,15 +136,25 @@ class Federation:
     """Where events come from, beside the files that a run is given."""
     sinks: tuple[SinkSpec, ...] = ()
     """Where notifications go, beside the results folder."""
-    folder: Path | None = None
+    folder: Path | None = field(default=None, compare=False)
     """The folder of its files, against which relative paths in options are meant."""
     composites: AbstractMapping[str, CompositeSubscription] = field(default_factory=dict)
     boundary: tuple[str, ...] = ()
     """Its contracts whose types are visible outside, so that it is a domain to the federation around it."""
     inside: tuple[str, ...] = ()
     """The federations directly inside it."""
-    files: tuple[Path, ...] = ()
+    files: tuple[Path, ...] = field(default=(), compare=False)
     """What was read beside the YAML files: tables, rates, functions, stylesheets."""
+    said: AbstractMapping[Path, Any] = field(default_factory=dict, compare=False, repr=False)
+    """By path in its folder, what each of its YAML files says."""
+
+    def write(self, folder: str | Path) -> Path:
+        """Write it as YAML files into an empty folder, from which `load` reads an equal federation; gives the folder.
+
+        Files that it names (tables, rates, functions, stylesheets) are copied. Paths of sources and sinks stay as they
+        are, and begin in the new folder.
+        """
+        return write_federation(self, Path(folder))
 
     def subscriptions(self) -> Iterator[Subscription]:
         """What all profiles subscribe to: simple ones, and the operands of composite ones."""

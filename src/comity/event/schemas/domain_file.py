@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import yaml  # type: ignore[import-untyped, unused-ignore]
-
+from comity.document.write import write_yaml
 from comity.event.schemas.draft import Path
 from comity.event.schemas.marks import marks_of
 from comity.event.taxonomy import Taxonomy
@@ -31,8 +30,7 @@ def write_domain_file(
     if sources:
         document["sources"] = sources
     document["types"] = {one.name: type_declaration(one, descriptions) for one in taxonomy.types}
-    written: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
-    return written
+    return write_yaml(document)
 
 
 def type_declaration(one: EventType, descriptions: Mapping[Path, str] | None = None) -> dict[str, Any]:
@@ -55,6 +53,11 @@ def _attributes(attributes: Mapping[str, AttributeType], owner: Path, texts: Map
     return {name: _attribute(one, (*owner, name), texts) for name, one in attributes.items()}
 
 
+def attribute_declaration(attribute: AttributeType) -> Any:
+    """The declaration of an attribute, as a file has it."""
+    return _attribute(attribute, (), {})
+
+
 def _attribute(attribute: AttributeType, path: Path, texts: Mapping[Path, str]) -> Any:
     """In short if that says it all, else in full."""
     marks = marks_of(attribute)
@@ -73,18 +76,3 @@ def _attribute(attribute: AttributeType, path: Path, texts: Mapping[Path, str]) 
     if attribute.element is not None:
         declared["of"] = _attribute(attribute.element, path, {})
     return declared
-
-
-class _Dumper(yaml.SafeDumper):  # type: ignore[misc, unused-ignore]
-    """Writes no aliases, which our files do not have."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-    def text(self, data: str) -> Any:
-        """YAML 1.2 knows more numbers than the library does, so what begins like one is quoted."""
-        style = "'" if data[:1] in "+-.0123456789" else None
-        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
-
-
-_Dumper.add_representer(str, _Dumper.text)
