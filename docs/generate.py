@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from enum import Enum
 from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -230,7 +231,7 @@ def _code_table(meanings: dict[str, str]) -> Iterator[str]:
 
 def python_page() -> str:
     """Every public name with what it is."""
-    rows = [f"| `{name}` | {_cell(_first_sentence(getattr(comity, name)))} |" for name in sorted(comity.__all__)]
+    rows = [f"| `{name}` | {_cell(_first_sentence(_public(name)))} |" for name in sorted(comity.__all__)]
     return "\n".join(
         [
             "# Python\n",
@@ -245,10 +246,14 @@ def python_page() -> str:
 
 
 _PYTHON_TEXT = """\
-`from comity import Filter, …`. These names are stable; each has a docstring with an example. Beside them,
-`comity.federation.load` reads a federation, `comity.plan.compile_plan` makes a plan of it, and `comity.engine.run` runs
-the plan in this process; `comity.pipeline.run.run_on_spark` runs it on Spark.
+`from comity import Filter, …`. These names are stable; each has a docstring with an example. How they go together is on
+[use Comity from Python](../how-to/use-from-python.md).
 """
+
+
+def _public(name: str) -> Any:
+    """The thing itself: `comity.run` is the function's package when that was imported first."""
+    return getattr(import_module(comity._HOMES[name]), name)
 
 
 def _first_sentence(thing: Any) -> str:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from comity.engine import Notification, run
+    from comity.engine import Notification
     from comity.errors import ComityError, Faults, Misuse, Permanent, Place, Retryable
     from comity.event import read_events
     from comity.event.event import Event
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from comity.match.match import Matcher
     from comity.plan import compile_plan
     from comity.profile.profile import Profile
+    from comity.run.api import open, run
+    from comity.run.session import LiveSession
 
     __version__: str
 
@@ -36,6 +38,7 @@ _HOMES = {
     "Federation": "comity.federation",
     "Filter": "comity.filter.filter",
     "FilterSet": "comity.filter.index.filter_set",
+    "LiveSession": "comity.run.session",
     "Matcher": "comity.match.match",
     "Misuse": "comity.errors",
     "Notification": "comity.engine",
@@ -49,7 +52,8 @@ _HOMES = {
     "extension": "comity.expression.extensions",
     "load": "comity.federation",
     "read_events": "comity.event",
-    "run": "comity.engine",
+    "open": "comity.run.api",
+    "run": "comity.run.api",
 }
 
 __all__ = [
@@ -59,6 +63,7 @@ __all__ = [
     "Federation",
     "Filter",
     "FilterSet",
+    "LiveSession",
     "Matcher",
     "Misuse",
     "Notification",
@@ -71,6 +76,7 @@ __all__ = [
     "compile_plan",
     "extension",
     "load",
+    "open",
     "read_events",
     "run",
 ]

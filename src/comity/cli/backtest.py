@@ -80,12 +80,13 @@ def backtest(
     `run` keeps them, and `run --stream` on the same folder does not send them again.
     """
     from comity.connect.claim import claimed_folder
+    from comity.engine import run_into_folder
     from comity.event.owners import ANYBODY
     from comity.plan import compile_plan
     from comity.plan.backtest import Tally, backtest_plan, read_bucket
     from comity.plan.period import read_period
     from comity.run.sources import StoredFiles, files_for_spark
-    from comity.run.stored import files_in_process, files_on_spark
+    from comity.run.stored import events_of, files_on_spark
 
     period = read_period(since, until)
     length_s = read_bucket(bucket) if bucket is not None else None
@@ -99,7 +100,7 @@ def backtest(
     with claimed_folder(out, overwrite=overwrite) if out else nullcontext(), _working_folder(out) as folder:
         if engine is Engine.LOCAL:
             with screen.working(f"reading {events}"):
-                summary = files_in_process(plan, files, folder, found.find_type)
+                summary = run_into_folder(plan, events_of(files, found.find_type), folder)
         else:
             summary = files_on_spark(plan, files, folder, spark_options(context.ensure_object(Session), master), screen)
         _tally(tally, folder, out)

@@ -11,18 +11,15 @@ from comity.connect.claim import locked_folder
 from comity.connect.folder import REJECTED, Results, landed_source
 from comity.connect.notification import notification_line
 from comity.connect.staged import staged_results
-from comity.engine.live import STORED, LiveEngine
+from comity.engine.live import STORED, LiveEngine, Pushed
 from comity.engine.outcome import Notification
 from comity.engine.run import run
-from comity.event.event import Event
-from comity.event.formats.jsonlines import Rejected, encode
+from comity.event.formats.jsonlines import encode
 from comity.event.reasons import ReasonCounts
 from comity.plan.stages import Plan, Summary
 
 
-def run_into_folder(
-    plan: Plan, events: Iterable[Event | Rejected], out: Path, *, results: Results = Results.JSONL
-) -> Summary:
+def run_into_folder(plan: Plan, events: Iterable[Pushed], out: Path, *, results: Results = Results.JSONL) -> Summary:
     """Deliver the events into a folder for each subscriber, and what is refused into `rejected`."""
     delivered: Counter[str] = Counter()
     reasons = ReasonCounts()

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from comity.engine.live import STORED, LiveEngine
+from comity.engine.live import STORED, LiveEngine, Pushed
 from comity.engine.outcome import LateEvent, Notification
-from comity.event.event import Event
 from comity.event.formats.jsonlines import Rejected
 from comity.plan.stages import Plan
 
 __all__ = ["Notification", "run"]
 
 
-def run(
-    plan: Plan, events: Iterable[Event | Rejected], *, engine: LiveEngine | None = None
-) -> Iterator[Notification | Rejected]:
+def run(plan: Plan, events: Iterable[Pushed], *, engine: LiveEngine | None = None) -> Iterator[Notification | Rejected]:
     """What the plan delivers for these events, and what it rejects, in the order of the events.
 
     An event that does not fit its type, or has no time, is rejected, wherever it comes from. An event reaches a profile

@@ -7,7 +7,7 @@ one: the taxonomy of a domain, its types and their attributes, profiles.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from comity.errors import ComityError, Faults, Misuse, Place
 from comity.event.schemas.domain_file import attribute_declaration, type_declaration
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import AttributeType, EventType
-from comity.federation.new_profile import NewProfile, new_profile_of
+from comity.federation.new_profile import NewProfile
+from comity.profile.entries import entry_of
 from comity.profile.profile import Profile
 
 _HEAD = ("federation", "description", "boundary", "ontology")
@@ -68,6 +69,31 @@ def _parts(
             faults.append(_fault("a federation is a mapping", inside, "bad-value"))
             continue
         yield from _parts({"federation": name, **body}, folder / names.folder(name), inside, faults)
+
+
+def profile_data(given: Any) -> dict[str, Any]:
+    """Profiles, as the file of profiles would say them."""
+    found = plain(_by_name(given), ("profiles",), _declared)
+    if isinstance(found, dict):
+        return found
+    if not found:
+        return {}
+    raise _fault("profiles are a mapping of names, or a list of `Profile`", ("profiles",), "bad-value")
+
+
+def said_with_profiles(said: Mapping[Path, Any], added: Mapping[str, Any], removed: Collection[str]) -> dict[Path, Any]:
+    """What files say, with other profiles; raises `Misuse` for one that is to go, and is in none of them."""
+    files = {path: data["profiles"] for path, data in said.items() if isinstance(data.get("profiles"), dict)}
+    known = {name: path for path, own in files.items() for name in own}
+    for name in removed:
+        if name not in known:
+            hint = did_you_mean(name, known) or "only those in YAML files, or added here, can go"
+            raise _fault(f"there is no profile {name!r}", ("profiles",), "unknown-profile", hint)
+    changed = {path: {name: one for name, one in own.items() if name not in removed} for path, own in files.items()}
+    new = next((path for path in changed if path.parent == Path()), Path("profiles.added.yaml"))
+    for name, one in added.items():
+        changed.setdefault(known.get(name, new), {})[name] = one
+    return {**said, **{path: {**said.get(path, {}), "profiles": own} for path, own in changed.items()}}
 
 
 class _Names:
@@ -141,15 +167,8 @@ def _declared(value: Any) -> Any:
         case NewProfile():
             return value.fields
         case Profile():
-            return _profile(value)
+            return entry_of(value)
     return value
-
-
-def _profile(profile: Profile) -> dict[str, Any]:
-    if profile.composite is not None:
-        return new_profile_of(profile, profile.domain or "").fields
-    said = {"domain": profile.domain, "on": profile.on, "where": profile.where.text}
-    return {key: value for key, value in said.items() if value is not None}
 
 
 def _fault(message: str, at: _Path, code: str, hint: str | None = None) -> Misuse:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from comity.connect.specs import SinkSpec, SourceSpec
-from comity.document import Document, did_you_mean, read_document, validate
+from comity.document import DataDocument, Document, did_you_mean, read_document, validate
 from comity.errors import ComityError, Faults, Misuse, Place
 from comity.event.taxonomy import Taxonomy
 from comity.expression.extensions import ExtensionFunction, installed_functions
-from comity.federation.build import documents_of
+from comity.federation.build import documents_of, profile_data, said_with_profiles
 from comity.federation.concepts import misfits, names_concepts
 from comity.federation.contracts import ContractReader, read_contract
 from comity.federation.endpoints import read_sinks, read_sources
@@ -62,6 +62,17 @@ def load(given: str | Path | AbstractMapping[str, Any], *, folder: str | Path | 
         return _read(list(files), name, base, files.__getitem__, "")
     root = Path(given)
     return load_files(federation_files(root), name=root.resolve().name, folder=root)
+
+
+def with_profiles(
+    federation: Federation, added: AbstractMapping[str, Any] | Iterable[Any] = (), removed: Iterable[str] = ()
+) -> Federation:
+    """The federation with other profiles: those that are there change, some are gone; its files stay as they are."""
+    said = said_with_profiles(federation.said, profile_data(added), set(removed))
+    base = federation.folder or Path()
+    documents = {base / path: DataDocument(data, (), (base / path).parent) for path, data in said.items()}
+    texts = [path for path in federation.files if is_profile_text(path)]
+    return _read([*sorted(documents), *texts], federation.name, base, documents.__getitem__, "")
 
 
 def federation_files(root: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from comity.document import Document, did_you_mean
+from comity.document import Document, did_you_mean, write_yaml
 from comity.errors import ComityError, Faults, Misuse
 from comity.expression.parse import Parsed
 from comity.pattern.composite import Composite
@@ -186,8 +186,4 @@ def entry_of(profile: Profile) -> dict[str, Any]:
 
 def write_entries(profiles: Iterable[Profile]) -> str:
     """A YAML file with the profiles, which reads back as them."""
-    import yaml  # type: ignore[import-untyped, unused-ignore]
-
-    entries = {profile.name: entry_of(profile) for profile in profiles}
-    text: str = yaml.safe_dump({"profiles": entries}, sort_keys=False, allow_unicode=True, width=120)
-    return text.replace("\n    'on': ", "\n    on: ")
+    return write_yaml({"profiles": {profile.name: entry_of(profile) for profile in profiles}})

@@ -13,7 +13,7 @@ from typing import Any
 
 class _Run(ModuleType):
     def __call__(self, *given: Any, **named: Any) -> Any:
-        from comity.engine import run  # what this package needs loads slowly, and is not needed by each of its modules
+        from comity.run.api import run  # it loads much that not each module of this package needs
 
         return run(*given, **named)
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import json
 import shutil
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from comity.connect.claim import KEPT_INPUT
 from comity.connect.folder import LANDING
 from comity.connect.registry import open_source, read_options
 from comity.connect.specs import SourceSpec
 from comity.errors import Misuse, Place
+from comity.event.event import Event
 from comity.event.files import event_files
+from comity.event.formats.jsonlines import Rejected, encode
 from comity.event.owners import ANYBODY, Owners
 from comity.run.asked import asked_sources, landing_folder
 from comity.run.observer import Notice, Observer
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
     from comity.plan import Plan
 
 STDIN = "-"
+Given = Event | Rejected | Mapping[str, Any] | str | bytes
+"""An event, a record that somebody else rejected, a record of CloudEvents, or the text of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,8 @@ class EventSources:
     live: tuple[SourceSpec, ...]
     domains: tuple[tuple[Path, str], ...] | None = None
     """The paths with the domains that name them; None when they are named for the run, by whoever runs it."""
+    given: Iterable[Given] = ()
+    """Events that whoever runs it has at hand."""
 
     def owners(self, out: Path) -> Owners:
         """Whose sources the folders are that a stream reads: those of files, and those where live ones are kept."""
@@ -101,7 +110,7 @@ def with_kept(files: StoredFiles, sources: EventSources, folder: Path, out: Path
     asked = [spec for spec in bounded if spec.kind != "stdin"]
     with asked_sources(asked, folder, out, lambda: plan) as landed:
         landed.wait_for_ends()
-    kept = [(_kept_input(out), spec.domain) for spec in bounded if spec.kind == "stdin"]
+    kept = [(_kept(out, sys.stdin.buffer), spec.domain) for spec in bounded if spec.kind == "stdin"]
     kept += [(path, spec.domain) for spec in asked for path in _landed_files(landing_folder(out, spec))]
     paths = [*files.paths, *(path for path, _ in kept)]
     if files.owners.by_path is None:
@@ -114,14 +123,31 @@ def _landed_files(folder: Path) -> list[str]:
     return [str(path.resolve()) for path in sorted(folder.glob("*.jsonl"))]
 
 
+def kept_events(given: Iterable[Given], out: Path) -> list[str]:
+    """The file in which events at hand are kept, so that every worker can read its part; none for no events."""
+    lines = [_line(one) for one in given]
+    return [_kept(out, io.BytesIO(b"\n".join(lines)))] if lines else []
+
+
+def _line(given: Given) -> bytes:
+    if isinstance(given, Event):
+        return encode(given)
+    if isinstance(given, Rejected):
+        return given.raw.encode(errors="backslashreplace")
+    if isinstance(given, Mapping):
+        return json.dumps(given, default=str).encode()
+    text = given.encode() if isinstance(given, str) else given
+    return text.replace(b"\r", b" ").replace(b"\n", b" ")  # between the parts of JSON one is as good as the other
+
+
 def _is_bounded(spec: SourceSpec, folder: Path) -> bool:
     """Whether a source comes to an end, so that a run over stored events can read it."""
     return spec.kind == "stdin" or not open_source(spec, folder).capability.live
 
 
-def _kept_input(out: Path) -> str:
+def _kept(out: Path, records: BinaryIO) -> str:
     kept = out / LANDING / KEPT_INPUT
     kept.parent.mkdir(parents=True, exist_ok=True)
     with kept.open("wb") as stream:
-        shutil.copyfileobj(sys.stdin.buffer, stream)
+        shutil.copyfileobj(records, stream)
     return str(kept.resolve())

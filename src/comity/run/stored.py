@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.connect.claim import claimed_folder
 from comity.connect.folder import Results
 from comity.engine import run_into_folder
+from comity.engine.live import Pushed
+from comity.event.event import Event
 from comity.event.files import read_or_reject
+from comity.event.formats.jsonlines import Rejected
 from comity.event.window import Window
 from comity.logs import log
 from comity.plan import Plan, Summary, compile_plan
@@ -20,7 +24,7 @@ from comity.plan.period import Period, during
 from comity.run.observer import Observer, Silent
 from comity.run.request import Engine, RunRequest
 from comity.run.sinks import log_summary, sending, sent
-from comity.run.sources import StoredFiles, stored_files, with_kept
+from comity.run.sources import Given, StoredFiles, kept_events, stored_files, with_kept
 from comity.run.spark import on_spark, start_spark, tasks_told
 
 if TYPE_CHECKING:
@@ -50,13 +54,17 @@ def run_stored(
     files = stored_files(request.sources, request.folder, observer)
     with sending(request) as outbox, claimed_folder(out, overwrite=request.overwrite):
         files = with_kept(files, request.sources, request.folder, out, plan)
+        given = request.sources.given
+        if engine is Engine.SPARK:
+            files = replace(files, paths=[*files.paths, *kept_events(given, out)])
         counted = {"files": len(files.paths), "profiles": len(plan.profiles)}
         log("run started", federation=federation.name, engine=engine.value, **counted)
         started = time.monotonic()
         if engine is Engine.SPARK:
             summary = files_on_spark(plan, files, out, request.spark, observer, results=request.results)
         else:
-            summary = files_in_process(plan, files, out, federation.find_type, results=request.results)
+            events = chain(events_of(files, federation.find_type), pushed(given))
+            summary = run_into_folder(plan, events, out, results=request.results)
         request.remember()
         summary = sent(outbox, summary)
     seconds = time.monotonic() - started
@@ -64,19 +72,16 @@ def run_stored(
     return StoredRun(plan, summary, out, seconds)
 
 
-def files_in_process(
-    plan: Plan,
-    files: StoredFiles,
-    out: Path,
-    find_type: Callable[[str], EventType | None],
-    *,
-    results: Results = Results.JSONL,
-) -> Summary:
-    """Carry out the plan over files, in this process."""
+def events_of(files: StoredFiles, find_type: Callable[[str], EventType | None]) -> Iterator[Event | Rejected]:
+    """The events of files, each of a type of those whose file it is."""
     window = Window.of_history(datetime.now(UTC))
-    types = {file: files.owners.types(file, find_type) for file in files.paths}
-    events = (one for file, own in types.items() for one in read_or_reject(file, own, window=window))
-    return run_into_folder(plan, events, out, results=results)
+    for file in files.paths:
+        yield from read_or_reject(file, files.owners.types(file, find_type), window=window)
+
+
+def pushed(given: Iterable[Given]) -> Iterator[Pushed]:
+    """Events at hand, as the engine takes them."""
+    return (one.encode(errors="surrogatepass") if isinstance(one, str) else one for one in given)
 
 
 def files_on_spark(
