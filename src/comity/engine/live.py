@@ -108,6 +108,7 @@ class LiveEngine:
         self._patterns = LivePatterns(plan, ways, None if lateness is None else lateness // timedelta(microseconds=1))
         self._tests: dict[str, TypeTests] = {}
         self._types: dict[str, EventType] = {}
+        self._lines: LineTests | None = None
         self._now: datetime | None = None
         self._newest_wanted: datetime | None = None
         self._late_before: datetime | None = None
@@ -163,14 +164,13 @@ class LiveEngine:
 
     def change(self, plan: Plan) -> PlanChange:
         """Another plan from now on. What stays keeps what it remembers, what is new begins here."""
-        ways, before = ways_of(plan), self.plan.profiles
+        ways, before, after = ways_of(plan), set(self.plan.profiles), set(plan.profiles)
         counted = self._take_steps(plan, steps_of(ways))
         self._patterns.change(plan, ways)
         self.plan = plan
-        gone = tuple(name for name in before if name not in set(plan.profiles))
-        if gone and isinstance(self._remembered, RememberedInMemory):
-            self._remembered.keep(set(plan.profiles))
-        return PlanChange(tuple(name for name in plan.profiles if name not in set(before)), gone, *counted)
+        if before - after and isinstance(self._remembered, RememberedInMemory):
+            self._remembered.keep(after)
+        return PlanChange(tuple(sorted(after - before)), tuple(sorted(before - after)), *counted)
 
     # State
 
@@ -208,7 +208,8 @@ class LiveEngine:
     def _take_steps(self, plan: Plan, steps: Mapping[str, list[PlannedStep]]) -> tuple[int, int]:
         """Take over the types and tests of a plan; gives how many tests came and went."""
         self._types = {one.qualified_name: one for one in (*plan.types, *plan.abstract_types)}
-        self._lines = LineTests(plan.types, self._tests)
+        if self._lines is None or not self._lines.is_of(plan.types):
+            self._lines = LineTests(plan.types, self._tests)
         come = gone = 0
         for name in self._tests.keys() - steps.keys():
             gone += len(self._tests.pop(name))
@@ -240,6 +241,7 @@ class LiveEngine:
         return is_plain and len(records) >= self.scanned and all(isinstance(one, bytes) for one in records)
 
     def _take_lines(self, lines: Sequence[bytes]) -> Iterator[Outcome]:
+        assert self._lines is not None, "it comes with the plan"
         found = self._lines.scan(lines, self._window)
         self._patterns.see_times(found.times)
         self.counts.records += len(found.times)

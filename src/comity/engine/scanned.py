@@ -38,6 +38,10 @@ class LineTests:
         self._scanner: LineScanner | None = None
         self._window: Window | None = None
 
+    def is_of(self, types: Sequence[EventType]) -> bool:
+        """Whether it is about these types."""
+        return [one.key for one in self._types] == [one.key for one in types]
+
     def scan(self, lines: Sequence[bytes], window: Window) -> ScannedLines:
         """What comes of the lines, as far as the scanner is sure of them."""
         scanned = self._scanner_for(window).scan(pa.array(lines, pa.binary()))
