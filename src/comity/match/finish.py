@@ -92,9 +92,12 @@ def _tested(
 
 def finish_one(targets: Ints, conditions: Conditions, tests: Tests, record: AttributeReader) -> list[int]:
     """The profiles of one event."""
+    found_targets: list[int] = targets.tolist()
+    if not len(conditions.profile) or min(found_targets, default=0) >= 0:
+        return found_targets
     found: list[int] = []
     seen: set[int] = set()
-    for target in targets.tolist():
+    for target in found_targets:
         if target >= 0:
             found.append(target)
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from comity.event.kinds import Kind
+from comity.event.kinds import Kind, Value
 from comity.event.types import AttributeType
 from comity.expression.evaluate import AttributeReader
 from comity.expression.tree import Expression
 from comity.match.buckets import NEVER
-from comity.match.channels import Ints, Path
+from comity.match.channels import RANK_ALWAYS, Ints, Path
 from comity.match.columns import column_at
 from comity.match.finish import Conditions, finish, finish_one, targets_of
 from comity.match.pace import Rest, no_rest
@@ -65,6 +65,8 @@ class ProfileIndex:
     tests: Tests
     declared: Mapping[Path, AttributeType] = field(default_factory=dict)
     _records: tuple[Ints, Ints] | None = None
+    _readers: list[tuple[Path, Callable[[Value], int]]] | None = None
+    """Of each channel but the first, which every event has: its attribute, and what ranks a value of it."""
     _local: threading.local = field(default_factory=threading.local)
 
     @classmethod
@@ -130,11 +132,11 @@ class ProfileIndex:
 
     def match_one(self, record: AttributeReader) -> list[int]:
         """The profiles that match one event; the way for a broker, without Arrow."""
-        get = record.get
-        ranks = np.array(
-            [[ranking.of_value(get(ranking.path) if ranking.path else None)] for ranking in self.rankings], np.int32
-        )
-        _, targets = self._workspace().match(self.postings, ranks)
+        get, readers = record.get, self._readers
+        if readers is None:
+            readers = self._readers = [(ranking.path, ranking.reader) for ranking in self.rankings[1:]]
+        ranks = [0 if (value := get(path)) is None else read(value) for path, read in readers]
+        targets = self._workspace().match_one(self.postings, [RANK_ALWAYS, *ranks])
         return finish_one(targets, self.conditions, self.tests, record)
 
     def remove(self, ids: Sequence[int]) -> None:

@@ -102,10 +102,11 @@ class Ranking:
         """The rank of one value; None is a missing one."""
         if value is None:
             return RANK_ALWAYS if self.view is View.ALWAYS else 0
-        return self._read(value)
+        return self.reader(value)
 
     @cached_property
-    def _read(self) -> Callable[[Value], int]:
+    def reader(self) -> Callable[[Value], int]:
+        """What ranks a value that is there."""
         return {View.VALUE: self._of_plain, View.TYPE: self._of_type, View.ALWAYS: lambda value: RANK_ALWAYS}.get(
             self.view, self._of_time
         )
