@@ -3,6 +3,14 @@
 Numbers are ranked against `floors`: for each constant the largest value of the column's own kind that is not above
 it. For a value v of that kind, `constant < v` is the same as `floor < v`, and `constant == v` is `floor == v and
 is_exact`: so integers and floats compare exactly.
+
+What the arrays are: `column` is `columns.Buffers`, Arrow's memory as it is, with the offset of a slice; `scale`,
+`lookup` and `texts` are those of `ranks.Ranking`; `out` takes one rank for each row.
+
+What holds: `floors` ascends; `grid[c]` counts the floors before cell c, so the place of a value lies between `grid[c]`
+and `grid[c + 1]`, and only these are searched. `texts.table` is a hash table with a power of two of slots, at most half
+of them taken, so that a search ends. `texts.data` has eight bytes after its last text, so that a word may be loaded
+anywhere. `texts.words` are ordered like the bounds they are taken from; equal words are decided byte by byte.
 """
 
 from __future__ import annotations

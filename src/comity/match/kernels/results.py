@@ -1,4 +1,13 @@
-"""From targets to profiles, and the profiles of two indexes brought together."""
+"""From targets to profiles, and the profiles of two indexes brought together.
+
+What the arrays are: the targets of event e are `targets[offsets[e]:offsets[e + 1]]`. One that is not below zero is a
+profile. One below zero is entry -1 - target of `finish.Conditions`: `profile` and `slot` are its columns, and `holds`
+has one answer for each such target, in the order of `targets`.
+
+What holds: `slot` is -1 for a profile with one conjunction, else its own number; `seen[slot]` is the last event that
+reported the profile, and is -1 at first, so it need not be cleared between events. `out` is as long as `targets`,
+which is enough, since nothing is reported that was no target.
+"""
 
 from __future__ import annotations
 
