@@ -13,6 +13,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import blocks
 
 ROOT = Path(__file__).parents[2]
 _NOT_BUILT_FROM = shutil.ignore_patterns(
@@ -109,3 +110,48 @@ def test_the_examples_of_the_readme(installed: Path, tmp_path: Path) -> None:
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "pythonpath=.", "tests/docs/test_examples.py"]
     told = call(installed / "python", *arguments, "-k", "test_page and README", cwd=tmp_path)
     assert "1 passed" in told
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the how-to about connectors, with the source that filters as a package of its own."""
+    folder = tmp_path_factory.mktemp("plugin")
+    for block in blocks(ROOT / "docs" / "how-to" / "add-a-connector.md"):
+        if block.file is not None and "dist-info" not in block.file:
+            target = folder / block.file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(block.body, encoding="utf-8")
+    (folder / "package").mkdir()
+    shutil.copy(folder / "plugin" / "ranges.py", folder / "package")
+    (folder / "package" / "pyproject.toml").write_text(PLUGIN, encoding="utf-8")
+    return folder
+
+
+PLUGIN = """\
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "ranges"
+version = "1.0"
+
+[project.entry-points."comity.connectors"]
+ranges = "ranges:CONNECTOR"
+
+[tool.setuptools]
+py-modules = ["ranges"]
+"""
+
+
+def test_a_plugin_that_filters(installed: Path, plugin: Path) -> None:
+    """A connector of another package, installed beside the wheel, is asked for what it can filter."""
+    _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(plugin / "built"), str(plugin / "package"))
+    (built,) = (plugin / "built").glob("ranges-*.whl")
+    _pip("--python", str(installed / "python"), "install", "--no-deps", str(built))
+    assert "asked for number > 990" in call(installed / "comity", "explain", "counters", cwd=plugin)
+    told = call(installed / "comity", "run", "counters", "--out", "counted", "--engine", "local", cwd=plugin)
+    assert "10 records read" in told
+    assert "late: 5" in told
+    suite = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "plugin/test_ranges.py"]
+    assert "passed" in call(installed / "python", *suite, cwd=plugin)

@@ -84,7 +84,8 @@ class FilterConformance:
             source.open(None, Ask((TypeAsk(inquiry.type.qualified_name, None, read), TypeAsk(END))))
             self.feed(source, inquiry.lines)
             given = until_end(source)
-        assert [_only(one, read) for one in given] == [_only(one, read) for one in inquiry.events()]
+        sent = [decode(line) for line in inquiry.lines[:-1]]  # without types, as given: numbers as they are spelt
+        assert [_only(one, read) for one in given] == [_only(one, read) for one in sent if isinstance(one, Event)]
 
     @_generated(st.tuples(inquiries(asks=3), STEPS))
     def test_change_neither_loses_nor_repeats(self, drawn: tuple[Inquiry, Steps]) -> None:
