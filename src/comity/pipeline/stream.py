@@ -35,7 +35,7 @@ from comity.pipeline.failure import letting_go
 from comity.pipeline.laps import Laps
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Inputs, Tables
-from comity.plan.compile import compile_plan
+from comity.plan.compile import PlanCompiler
 from comity.plan.stages import Plan, Summary
 
 _NEWEST = "newest"
@@ -51,6 +51,7 @@ class StreamRun(FileStream):
     """Whose sources the folders are."""
     _prepared: PreparedPlan | None = field(default=None, init=False)
     _known: Federation | None = field(default=None, init=False)
+    _compiler: PlanCompiler = field(default_factory=PlanCompiler, init=False)
     _delivered: Delivered | None = field(default=None, init=False)
 
     def check_notes(self) -> int | None:
@@ -134,7 +135,7 @@ class StreamRun(FileStream):
         if self._prepared is None or federation is not self._known:
             if self._prepared is not None:
                 self._prepared.close()
-            self._prepared, self._known = PreparedPlan(compile_plan(federation), spark), federation
+            self._prepared, self._known = PreparedPlan(self._compiler.compile(federation), spark), federation
         return self._prepared
 
     @property

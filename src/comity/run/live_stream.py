@@ -37,7 +37,8 @@ from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
 from comity.limits import limits
-from comity.plan import Summary, compile_plan
+from comity.plan import Summary
+from comity.plan.compile import PlanCompiler
 
 if TYPE_CHECKING:
     from comity.pipeline.quarantine import SetAside
@@ -71,6 +72,7 @@ class LiveStream:
     _gone: set[str] = field(default_factory=set, init=False)
     """Files that were read, and are not there any more."""
     _known: Federation | None = field(default=None, init=False)
+    _compiler: PlanCompiler = field(default_factory=PlanCompiler, init=False)
     _engine: LiveEngine = field(init=False)
     _passed_over: PassedOver = field(init=False)
     _busy_at: float = field(init=False)
@@ -90,7 +92,7 @@ class LiveStream:
         self._number = int(self.delivered.noted(NEXT) or 0)
         self._read = set(self.delivered.notes(READ))
         self._remove_landed(self._read)  # after a crash between counting and removing
-        plan, pace, saved = compile_plan(federation), self._pace(), self.delivered.noted(STATE)
+        plan, pace, saved = self._compiler.compile(federation), self._pace(), self.delivered.noted(STATE)
         self._engine = (
             LiveEngine(plan, pace, remembered=self)
             if saved is None
@@ -148,7 +150,7 @@ class LiveStream:
         """The federation as its files say now; the engine takes up what changed."""
         federation = self.federation.current()
         if federation is not self._known:
-            self._engine.change(compile_plan(federation))
+            self._engine.change(self._compiler.compile(federation))
             self._known = federation
         return federation
 
