@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import assert_never
 
 from comity.errors import Misuse, Place
 from comity.event.kinds import ANY_KIND, NUMBERS, ORDERED, Kind, comparable, kind_of
@@ -40,7 +41,6 @@ from comity.expression.tree import (
     Or,
     Quantity,
     TextTest,
-    is_truth,
 )
 from comity.meaning import units
 
@@ -131,9 +131,11 @@ def bind(node: Expression, scope: Scope) -> Bound:
             return Bound(Lookup(table, settled(bind(key, scope)).node, rows), kinds)
         case Call():
             return _call(node, scope)
-    if is_truth(node):
-        return Bound(bind_filter(node, scope), _BOOL)
-    raise TypeError(f"not an expression: {node!r}")
+        case Compare() | Between() | In() | TextTest() | Exists() | IsType() | And() | Or() | Not():
+            return Bound(bind_filter(node, scope), _BOOL)
+        case Extension():
+            raise TypeError(f"it is bound: {node!r}")
+    assert_never(node)
 
 
 def _attribute(node: Attribute, scope: Scope, path: tuple[str, ...]) -> Bound:

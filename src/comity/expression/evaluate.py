@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 from comity.event.kinds import (
     NUMBERS,
@@ -41,6 +41,7 @@ from comity.expression.tree import (
     Negative,
     Not,
     Or,
+    Quantity,
     TextTest,
 )
 
@@ -75,7 +76,9 @@ def holds(node: Expression, record: AttributeReader) -> bool:
             return record.get(("event", "type")) in names
         case Literal(value):
             return value is True
-    raise TypeError(f"not a filter: {node!r}")
+        case Quantity() | Attribute() | Arithmetic() | Negative() | Call() | Extension() | Conditional() | Lookup():
+            raise TypeError(f"not a filter: {node!r}")
+    assert_never(node)
 
 
 def evaluate(node: Expression, record: AttributeReader) -> Value | None:
@@ -100,7 +103,11 @@ def evaluate(node: Expression, record: AttributeReader) -> Value | None:
             return evaluate(then if holds(condition, record) else otherwise, record)
         case Lookup(_, key):
             return _beside(node.pairs, evaluate(key, record))
-    return holds(node, record)
+        case Compare() | Between() | In() | TextTest() | Exists() | IsType() | And() | Or() | Not():
+            return holds(node, record)
+        case Quantity():
+            raise TypeError(f"it is not bound: {node!r}")
+    assert_never(node)
 
 
 def _beside(rows: TableRows, wanted: Value | None) -> Value | None:

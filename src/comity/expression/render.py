@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from datetime import datetime, timedelta
+from typing import assert_never
 
 from comity.event.kinds import Point, Value
 from comity.event.times import format_duration, format_timestamp
@@ -28,6 +29,7 @@ from comity.expression.tree import (
     Or,
     Quantity,
     TextTest,
+    Truth,
 )
 
 KEYWORDS = frozenset(
@@ -110,7 +112,7 @@ def _render(node: Expression) -> tuple[str, int]:
     return _render_truth(node)
 
 
-def _render_truth(node: Expression) -> tuple[str, int]:
+def _render_truth(node: Truth) -> tuple[str, int]:
     match node:
         case And(items):
             return " and ".join(_at(item, _NOT) for item in items), _AND
@@ -130,7 +132,7 @@ def _render_truth(node: Expression) -> tuple[str, int]:
             return f"exists {render(attribute)}", _TEST
         case IsType(name):
             return f"is {render_path(tuple(name.split('.')))}", _TEST
-    raise TypeError(f"not an expression: {node!r}")
+    assert_never(node)
 
 
 def _not(negated: bool) -> str:

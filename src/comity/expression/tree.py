@@ -182,26 +182,9 @@ class Not:
     item: Expression
 
 
-Expression = (
-    Literal
-    | Quantity
-    | Attribute
-    | Arithmetic
-    | Negative
-    | Call
-    | Extension
-    | Conditional
-    | Lookup
-    | Compare
-    | Between
-    | In
-    | TextTest
-    | Exists
-    | IsType
-    | And
-    | Or
-    | Not
-)
+Truth = Compare | Between | In | TextTest | Exists | IsType | And | Or | Not
+"""What gives true or false; a Boolean `Literal` does, too."""
+Expression = Literal | Quantity | Attribute | Arithmetic | Negative | Call | Extension | Conditional | Lookup | Truth
 
 ATOMS = (Compare, Between, In, TextTest, Exists, IsType)
 TRUTH = (*ATOMS, And, Or, Not)

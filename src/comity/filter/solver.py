@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, permutations
 from typing import Any as Untyped
+from typing import assert_never
 
 import z3
 
@@ -200,7 +201,7 @@ class _Encoding:
                 return before if less else z3.Not(before)
             case Linear():
                 return self._relation(item)
-        raise TypeError(f"not a formula: {item!r}")
+        assert_never(item)
 
     def _relation(self, relation: Linear) -> Untyped:
         total = z3.Sum([_rational(factor) * self._number(path, relation.values) for path, factor in relation.terms])

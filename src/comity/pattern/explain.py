@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from comity.event.types import EVENT
 from comity.expression.render import render, render_path
@@ -143,7 +143,9 @@ def _steps(pattern: Pattern) -> Sequence[Pattern | Absent]:
             return (Absent(inner),)
         case Selection(inner):
             return (inner,)
-    return ()
+        case Operand():
+            return ()
+    assert_never(pattern)
 
 
 def operator_of(pattern: Pattern) -> str:
@@ -165,7 +167,9 @@ def operator_of(pattern: Pattern) -> str:
             return "silence"
         case Selection():
             return "[]"
-    return ""
+        case Operand():
+            return ""
+    assert_never(pattern)
 
 
 def _operator_text(pattern: Pattern) -> str:
@@ -184,7 +188,9 @@ def _operator_text(pattern: Pattern) -> str:
             return f"silence of {render_duration(within)}"
         case Selection(first=first, last=last):
             return f"[] {_positions(first, last)}"
-    raise TypeError(f"no operator: {pattern!r}")
+        case Operand():
+            return ""
+    assert_never(pattern)
 
 
 def _sequence_frame(pattern: SequencePattern) -> str:
