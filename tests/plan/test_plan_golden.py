@@ -31,7 +31,7 @@ def lines(plan: Plan) -> Iterator[str]:
         yield from (f"  {one.profile} to {one.subscriber}: {render(one.wanted)}" for one in route.deliveries)
 
 
-@pytest.mark.parametrize(("comment", "files", "routes"), cases(), ids=[comment for comment, _, _ in cases()])
+@pytest.mark.parametrize(("comment", "files", "routes"), list(cases()), ids=[comment for comment, _, _ in cases()])
 def test_plan(tmp_path: Path, comment: str, files: dict[str, str], routes: str) -> None:
     for name, text in files.items():
         (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
