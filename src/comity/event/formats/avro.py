@@ -23,7 +23,7 @@ from fastavro.schema import SchemaParseException, UnknownType
 from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.formats.jsonlines import Rejected, TypeLookup, rejected
-from comity.event.formats.rows import DATA, Unfit, row_line
+from comity.event.formats.rows import DATA, UnfitCell, row_line
 from comity.event.kinds import MICROSECOND, Point, Value
 from comity.event.schemas.avro import DURATION, record_schemas
 from comity.event.schemas.names import known_type
@@ -193,10 +193,10 @@ def _write_duration(data: Any, *_: Any) -> Any:
     return data // MICROSECOND if isinstance(data, timedelta) else data
 
 
-def _read_own_duration(data: bytes, *_: Any) -> timedelta | Unfit:
+def _read_own_duration(data: bytes, *_: Any) -> timedelta | UnfitCell:
     months, days, milliseconds = struct.unpack("<III", data)
     if months:
-        return Unfit("a month has no fixed length")
+        return UnfitCell("a month has no fixed length")
     return timedelta(days=days, milliseconds=milliseconds)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from comity.event.expansion import LEAST_BYTES, Expansion
 from comity.event.formats.jsonlines import Rejected, TypeLookup, rejected
-from comity.event.formats.rows import DATA, Unfit, row_line
+from comity.event.formats.rows import DATA, UnfitCell, row_line
 from comity.event.taxonomy import Taxonomy
 from comity.event.validate import Fault
 
@@ -118,7 +118,7 @@ def _value(scalar: pyarrow.Scalar) -> Any:
     try:
         return scalar.as_py(maps_as_pydicts="strict")
     except (ValueError, OverflowError, KeyError, pa.ArrowException) as error:
-        return Unfit(f"cannot be read: {error}")
+        return UnfitCell(f"cannot be read: {error}")
 
 
 def _in_microseconds(type: pyarrow.DataType) -> pyarrow.DataType:

@@ -49,7 +49,7 @@ def _shown(record: dict[str, Any]) -> bytes:
     return msgspec.json.encode({name: value for name, value in record.items() if value is not None})
 
 
-class Unfit:
+class UnfitCell:
     """A value that Python cannot hold, such as a time in the year 12000."""
 
     def __init__(self, reason: str) -> None:
@@ -76,6 +76,6 @@ def _json(value: Any, path: str, faults: list[Fault]) -> Any:
         return value.isoformat()
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    reason = value.reason if isinstance(value, Unfit) else f"a {type(value).__name__} has no form in an event"
-    faults.append(Fault(path, "", reason, "out-of-range" if isinstance(value, Unfit) else "wrong-kind"))
+    reason = value.reason if isinstance(value, UnfitCell) else f"a {type(value).__name__} has no form in an event"
+    faults.append(Fault(path, "", reason, "out-of-range" if isinstance(value, UnfitCell) else "wrong-kind"))
     return None

@@ -82,7 +82,7 @@ class LineScanner:
         layout = self._prepared()
         data, offsets = _lines(lines)
         work = _work(layout, len(lines), len(data))
-        found = kernels.ScannedLines(*(np.empty(len(lines), np.int64) for _ in kernels.ScannedLines._fields))
+        found = kernels.LineVerdicts(*(np.empty(len(lines), np.int64) for _ in kernels.LineVerdicts._fields))
         bounds = kernels.Bounds(limits().max_record_bytes, *self._range_us())
         count, doubts = kernels.scan_lines(layout.plan, work, bounds, data, offsets, found)
         groups = self._groups(layout, work, data, found.lines[:count], found.types[:count])

@@ -57,7 +57,7 @@ class ScanBuffers(NamedTuple):
     arena: Bytes
 
 
-class ScannedLines(NamedTuple):
+class LineVerdicts(NamedTuple):
     """What came of the lines."""
 
     lines: Longs
