@@ -102,7 +102,7 @@ def batch_lines(batch: pyarrow.RecordBatch, first_row: int, file: str) -> Iterat
 
 
 def _values(column: pyarrow.Array) -> list[Any]:
-    """The values of a column as Python has them; one that Python cannot hold is an `Unfit`."""
+    """The values of a column as Python has them; one that Python cannot hold is an `UnfitCell`."""
     import pyarrow as pa
 
     fitting = column.cast(_in_microseconds(column.type), safe=False)
