@@ -95,6 +95,17 @@ def test_files_of_text(spark: SparkSession, tmp_path: Path, name: str, content: 
     check(spark, tmp_path, tmp_path / name)
 
 
+def test_a_name_like_a_pattern_beside_others(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark by itself reads the others twice then, which what is rejected shows."""
+    rows = {"id": ["5"], "source": ["/a"], "type": ["plant.None"], "time": pa.array([NOW], MOMENT)}
+    files = [tmp_path / name for name in ("[1]{2}.jsonl", "a.jsonl", "[1].parquet", "b.parquet")]
+    files[0].write_bytes(line("1"))
+    files[1].write_bytes(line("2") + line("3", "plant.None"))
+    for file in files[2:]:
+        parquet.write_table(pa.table(rows), file)
+    check(spark, tmp_path, *files)
+
+
 def column(name: str, values: list[Any], type: pa.DataType | None = None) -> Any:
     """A column of three rows, and how the case is named."""
     array = pa.array(values, type)

@@ -17,7 +17,7 @@ from comity.event.formats.table import OnSpark, format_of
 from comity.event.owners import ANYBODY, Domains, Owners
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
 from comity.pipeline.facts import Facts, facts_of
-from comity.pipeline.wrap import NO_GLOBS, read_lines
+from comity.pipeline.wrap import NO_GLOBS, looks_like_a_pattern, read_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Inputs:
         """The Parquet files, those with the same columns and owners together; and those that Spark cannot read, or not
         alike.
         """
-        groups: dict[tuple[str, Domains | None], list[tuple[str, parquet.FileMetaData]]] = {}
+        groups: dict[tuple[str, Domains | None, str | None], list[tuple[str, parquet.FileMetaData]]] = {}
         others: list[str] = []
         for file in self.parquet:
             footer = trusted_footer(file)
@@ -59,8 +59,9 @@ class Inputs:
             if footer is None or schema is None or not all(_is_known(one.type) for one in schema):
                 others.append(file)
             else:
-                groups.setdefault((str(schema), owners.domains(file)), []).append((file, footer))
-        return [ParquetGroup.of(group, domains) for (_, domains), group in groups.items()], others
+                apart = file if looks_like_a_pattern(file) else None
+                groups.setdefault((str(schema), owners.domains(file), apart), []).append((file, footer))
+        return [ParquetGroup.of(group, domains) for (_, domains, _), group in groups.items()], others
 
 
 def _files_at(path: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import reduce
 from typing import Any
 
 import msgspec
@@ -101,9 +102,17 @@ def read_lines(spark: SparkSession, paths: str | Sequence[str]) -> DataFrame:
     Spark began to read. Lines may hold any bytes.
     """
     reader = spark.read.option(*NO_GLOBS)
-    text = reader.text(paths if isinstance(paths, str) else list(paths), lineSep="\n")
     place = {FILE: "_metadata.file_path", BEGIN: "_metadata.file_block_start"}
-    return text.select("value", *(F.col(path).alias(name) for name, path in place.items()))
+    columns = [F.col("value"), *(F.col(path).alias(name) for name, path in place.items())]
+    given = [paths] if isinstance(paths, str) else paths
+    plain = [path for path in given if not looks_like_a_pattern(path)]
+    groups = [plain] * bool(plain) + [[path] for path in given if looks_like_a_pattern(path)]
+    return reduce(DataFrame.union, (reader.text(group, lineSep="\n").select(*columns) for group in groups))
+
+
+def looks_like_a_pattern(path: str) -> bool:
+    """Whether a file must be read by itself: beside it Spark would read others twice, though it takes names as such."""
+    return not set("[]{}*?").isdisjoint(path)
 
 
 def wrap_typed(lines: DataFrame, types: Sequence[EventType], *, require_time: bool = False) -> DataFrame:
