@@ -34,6 +34,11 @@ profiles:
     domain: fire_station
     on: Incident a ; Incident b within 10 min
     where: a.where_inside = b.where_inside and b.temperature > 60 degC
+  spreading_at_a:
+    domain: fire_station
+    on: Incident a ; Incident b within 10 min
+    where: a.where_inside = b.where_inside and b.temperature > 60 degC
+    scope: [house_a]
   hotter:
     domain: fire_station
     on: Incident a ; Incident b within 10 min

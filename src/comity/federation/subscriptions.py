@@ -18,6 +18,7 @@ from comity.expression.tree import TRUE, Attribute, Call, Compare, Expression, L
 from comity.federation.model import OPERAND, CompositeSubscription, Contract, Domain, Subscription
 from comity.federation.names import Names
 from comity.federation.parties import taxonomy_of
+from comity.keyed import digest
 from comity.language.language import Reading
 from comity.pattern.bound import BoundPattern
 from comity.pattern.composite import Composite
@@ -104,11 +105,13 @@ class ProfileReader:
             bound = composite.bind(profile.name, operand_scopes=scopes)
         except Misuse as error:
             raise profile.located(error, part_of(error, composite)) from None
-        sources = self._sources(profile)
-        asked = tuple(
-            _operand_of(bound, domain, operand, scope, sources, profile.terms) for operand, scope in scopes.items()
-        )
-        return CompositeSubscription(profile.name, domain, bound, asked, profile.terms.priority)
+        sources, terms = self._sources(profile), profile.terms
+        # Without it, profiles of other scopes and times that ask for the same would share their candidates.
+        whose = (domain, *sorted(sources or ()), _wants_own(terms, domain))
+        feed = digest(whose, str(terms.active), terms.expires)
+        bound = replace(bound, feed=feed)
+        asked = tuple(_operand_of(bound, domain, operand, scope, sources, terms) for operand, scope in scopes.items())
+        return CompositeSubscription(profile.name, domain, bound, asked, terms.priority)
 
     def _visible_type(self, domain: str, name: str | None) -> Scope:
         """A type of the subscriber's own domain, or a contract type under its qualified name."""

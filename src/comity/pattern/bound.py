@@ -69,6 +69,8 @@ class BoundPattern:
     """How events are split into traces; None when there is one."""
     never: bool = False
     """Whether its condition is false whatever happens."""
+    feed: str = ""
+    """Which events come to it at all, where that is decided elsewhere; patterns of other feeds see other events."""
     text: str = field(default="", compare=False)
 
     @cached_property
@@ -128,6 +130,7 @@ class BoundPattern:
         own = sorted((name, str(how)) for name, how in self.parameters.own_duplicates.items())
         rest = replace(self.parameters, own_duplicates={})
         text = repr((self.pattern, filters, joins, self.key.parts if self.key else None, own, rest, self.never))
+        text += self.feed
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

@@ -41,4 +41,4 @@ class Sharing:
 def _asked_for(pattern: BoundPattern, number: int, name: str) -> object:
     # Without a key each pattern has its trace to itself, and may be detected elsewhere than others.
     key = (None, number) if pattern.key is None else pattern.key.parts_of(name)
-    return pattern.filters[name], key, pattern.parameters.ties, pattern.needs_line(name)
+    return pattern.feed, pattern.filters[name], key, pattern.parameters.ties, pattern.needs_line(name)
