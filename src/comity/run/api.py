@@ -17,6 +17,7 @@ from comity.event.formats.jsonlines import Rejected
 from comity.event.types import EventType
 from comity.federation import Federation, load
 from comity.plan import Plan, compile_plan
+from comity.plan.compile import PlanCompiler
 from comity.plan.period import Period, during, read_instant
 from comity.run.observer import Observer, Silent
 from comity.run.request import Engine, RunRequest, SparkOptions
@@ -124,10 +125,14 @@ def open(
     """
     usual = EnginePace.live()
     pace = EnginePace(usual.lateness if lateness is None else lateness, usual.memory if memory is None else memory)
-    found = None if isinstance(federation, Plan) else _federation(federation)
-    plan = federation if isinstance(federation, Plan) else compile_plan(_federation(federation))
+    compiler = PlanCompiler()
+    if isinstance(federation, Plan):
+        found, plan = None, federation
+    else:
+        found = _federation(federation)
+        plan = compiler.compile(found)
     engine = LiveEngine(plan, pace) if snapshot is None else LiveEngine.restore(plan, snapshot, pace)
-    return LiveSession(engine, found)
+    return LiveSession(engine, found, compiler)
 
 
 def _engine(name: str | None) -> Engine:

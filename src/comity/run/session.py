@@ -13,7 +13,8 @@ from comity.engine.outcome import Outcome
 from comity.errors import Misuse
 from comity.federation import Federation
 from comity.federation.files import with_profiles
-from comity.plan import Plan, compile_plan
+from comity.plan import Plan
+from comity.plan.compile import PlanCompiler
 from comity.plan.period import read_instant
 from comity.profile.profile import Profile
 from comity.run.sources import Given
@@ -27,8 +28,11 @@ class LiveSession:
     one who pushes. Its end decides nothing; `finish` does, where nothing more will come.
     """
 
-    def __init__(self, engine: LiveEngine, federation: Federation | None = None) -> None:
+    def __init__(
+        self, engine: LiveEngine, federation: Federation | None = None, compiler: PlanCompiler | None = None
+    ) -> None:
         self.engine = engine
+        self._compiler = compiler or PlanCompiler()
         self.federation = federation
         """The federation as it is now; None when the session was opened with a plan."""
         self._is_open = True
@@ -67,7 +71,7 @@ class LiveSession:
         """Go on with another federation, or plan. What stays keeps what it remembers."""
         engine = self._engine
         self.federation = federation if isinstance(federation, Federation) else None
-        return engine.change(compile_plan(federation) if isinstance(federation, Federation) else federation)
+        return engine.change(self._compiler.compile(federation) if isinstance(federation, Federation) else federation)
 
     def _change(self, added: Mapping[str, Any] | Iterable[Profile] = (), removed: Iterable[str] = ()) -> PlanChange:
         if self.federation is None:
