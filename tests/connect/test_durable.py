@@ -14,7 +14,7 @@ from comity.connect.durable import make_folder, write_whole
 from comity.connect.folder import REJECTED, Results, publish
 from comity.connect.landing import Landing
 from comity.connect.outbox import Outbox
-from comity.connect.port import Position
+from comity.connect.port import Ask, Position
 from comity.connect.progress import KeyLog
 from comity.connect.retry import RetryPolicy
 from comity.connect.staged import staged_results
@@ -83,16 +83,16 @@ def test_what_landed_is_on_the_disk_before_the_position_and_before_the_source_kn
     source = WatchedSource([b'{"a": 1}', b"no\nevent", b'{"a": 2}'])
     told: list[list[str]] = []
     source.look = lambda: told.append(disk.lost(files(tmp_path), tmp_path))
-    commit = Landing._commit
+    note = Landing._note
 
-    def look_first(landing: Landing, position: Position) -> None:
+    def look_first(landing: Landing, position: Position, asked: Ask | None) -> None:
         hidden = [*tmp_path.rglob(".landed-*.jsonl")]
         assert len(hidden) == 2
         told.append(disk.lost(iter(hidden), tmp_path))
-        commit(landing, position)
+        note(landing, position, asked)
         told.append(disk.lost(tmp_path.rglob("*.position.json"), tmp_path))
 
-    monkeypatch.setattr(Landing, "_commit", look_first)
+    monkeypatch.setattr(Landing, "_note", look_first)
     landing = Landing(source, tmp_path / "in" / "door", rejected=tmp_path / "rejected")
     landing.open()
     while not landing.step().is_ended:

@@ -26,6 +26,7 @@ from comity.language.files import parse_profiles
 from comity.language.rdl.read import parse_rdl
 from comity.pattern.text.render import render_composite
 from comity.profile.blocks import parse_composites
+from comity.profile.entries import entry_of
 from tests.event import hostile
 from tests.fuzz.target import Target
 
@@ -70,7 +71,7 @@ def _fedreg(data: bytes) -> None:
     for types in (None, {"T": _TYPE, "n.T": _TYPE}):
         with suppress(ComityError):
             for one in read_fedreg(_text(data), types):
-                one.entry("house")
+                entry_of(one)
 
 
 def _yaml(data: bytes) -> None:

@@ -84,7 +84,7 @@ def bounds_of(node: Expression) -> Box:
 
     >>> from comity.expression.parse import parse
     >>> bounds_of(parse("x = 1 and y > 3 or x in (5, 3)"))
-    {('x',): Range(low=1, high=5, low_open=False, high_open=False)}
+    {('x',): BoundRange(low=1, high=5, low_open=False, high_open=False)}
     """
     match node:
         case And(items):

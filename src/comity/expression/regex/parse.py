@@ -52,7 +52,7 @@ def parse_regex(text: str) -> Regex:
     r"""The tree of a pattern; `Misuse` with code bad-regex when it is none of ours.
 
     >>> parse_regex("a|[b-d]+")
-    Choice(items=(Chars(ranges=((97, 97),)), Repeat(item=Chars(ranges=((98, 100),)), low=1, high=None)))
+    Alternation(items=(Chars(ranges=((97, 97),)), Repeat(item=Chars(ranges=((98, 100),)), low=1, high=None)))
     """
     return _parse(text)
 

@@ -41,7 +41,7 @@ class ValueSet:
     Of the kinds that have no set of their own (bytes, struct, list, point) it holds all values or no value.
 
     >>> ages = ValueSet.universe(Kind.INT, optional=True)
-    >>> adults = ValueSet.of_numbers(NumberSet.compare(">=", 18, discrete=True)).intersect(ages)
+    >>> adults = ValueSet(numbers=NumberSet.compare(">=", 18, discrete=True)).intersect(ages)
     >>> adults.contains(18), ages.difference(adults).contains(MISSING), adults.sample()
     (True, True, 18)
     """
