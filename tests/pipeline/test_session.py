@@ -225,9 +225,11 @@ def busy(how: str) -> str:
     """Lines that start Spark and give it something to do without an end."""
     return f"""
         import os, signal, time
-        from comity.cli import main, spark as cli
-        from comity.cli.session import Session
+        from comity.cli import main
         from comity.pipeline.session import spark_session
+        from comity.run import spark as runner
+        from comity.run.observer import Silent
+        from comity.run.request import SparkOptions
 
         def for_ever(batches):
             for batch in batches:
@@ -290,13 +292,13 @@ def test_a_command_that_is_asked_to_end_cleans_up_and_says_nothing(
     text = f"""{busy(how)}
         @main.app.command("busy")
         def busy():
-            spark = cli.start_spark(Session(), "local[1]")
+            spark = runner.start_spark(SparkOptions("local[1]"), Silent())
             def cleaned():
                 try:
                     work(spark)
                 finally:
                     print("cleaned", flush=True)
-            cli.on_spark(spark, cleaned)
+            runner.on_spark(spark, cleaned)
 
         main.run(["busy"])
     """

@@ -121,10 +121,9 @@ def test_run_sends_to_the_sinks(tmp_path, capfdbinary):
     assert [json.loads(line)["id"] for line in capfdbinary.readouterr().out.splitlines()] == ["1"]
 
 
-@pytest.mark.spark
-def test_run_on_spark_with_events_at_hand(tmp_path):
+def test_run_on_spark_with_events_at_hand(spark, tmp_path):
     given = [fire("1", 41), json.dumps(fire("2", 42), indent=1), fire("3", "hot"), fire("4", 1)]
-    done = comity.run(HOUSE, given, out=tmp_path / "out", engine="spark", master="local[1]")
+    done = comity.run(HOUSE, given, out=tmp_path / "out", engine="spark")
     assert (done.summary.records, done.summary.rejected, done.summary.delivered) == (4, 1, {"hot": 2})
 
 
