@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.engine.houses import BEGIN, COMPOSITES, SIMPLE, plan_of, some_lines
 from tests.engine.scripts import Change, Push, Restart, Script, Tell, texts, told_by_engine, told_by_reference
 
+from comity.connect.sealed import sealed
 from comity.engine import LiveEngine, run
 from comity.engine.live import EnginePace
 from comity.engine.outcome import LateEvent
@@ -225,7 +226,7 @@ def test_many_profiles_are_matched_by_the_index_and_change_in_groups(tmp_path: P
 
 def test_a_damaged_snapshot_is_refused(attic: Plan) -> None:
     saved = LiveEngine(attic).snapshot()
-    for broken in (saved[:-1], saved.replace(b"comity", b"eomity"), b""):
+    for broken in (saved[:-1], saved.replace(b"comity", b"eomity"), b"", sealed(b"other"), sealed(b"\x92\x01\x90")):
         with pytest.raises(Permanent) as error:
             LiveEngine.restore(attic, broken)
         assert error.value.code == "bad-snapshot"

@@ -17,6 +17,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from comity.connect.folder import CHECKPOINT
 from comity.errors import Misuse
 from comity.event import Event, decode, encode
 from comity.event.formats.avro import encode_avro
@@ -24,7 +25,6 @@ from comity.event.formats.table import FORMATS, FileFormat
 from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
-from comity.pipeline.batches import CHECKPOINT
 from comity.pipeline.stream import StreamRun
 from comity.plan.stages import Summary
 from comity.testing.power_cut import strict_disk

@@ -29,6 +29,9 @@ LANDING = ".landing"
 LATE = "late"
 """The folder of events that came too late to take part in patterns."""
 
+CHECKPOINT = ".checkpoint"
+"""Where Spark notes how far a stream has come."""
+
 PATTERNS = ".patterns"
 """Where a stream keeps what patterns wait for."""
 

@@ -36,8 +36,11 @@ class Snapshot(msgspec.Struct, array_like=True, frozen=True):
         content = unsealed(found)
         if content is None:
             raise Permanent("the snapshot is damaged: its checksum is wrong", code="bad-snapshot", hint=_HINT)
-        version, rest = msgspec.msgpack.decode(content, type=tuple[int, msgspec.Raw])
-        if version != VERSION:
-            reason = f"the snapshot has version {version}, and this program reads version {VERSION}"
-            raise Permanent(reason, code="bad-snapshot", hint=_HINT)
-        return msgspec.msgpack.decode(rest, type=cls)
+        try:
+            version, rest = msgspec.msgpack.decode(content, type=tuple[int, msgspec.Raw])
+            if version == VERSION:
+                return msgspec.msgpack.decode(rest, type=cls)
+        except (msgspec.DecodeError, ValueError) as error:  # a checksum says that it is whole, not that it is ours
+            raise Permanent(f"this is no snapshot: {error}", code="bad-snapshot", hint=_HINT) from error
+        reason = f"the snapshot has version {version}, and this program reads version {VERSION}"
+        raise Permanent(reason, code="bad-snapshot", hint=_HINT)

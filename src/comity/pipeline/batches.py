@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.claim import FolderLock, lock_folder
-from comity.connect.folder import REJECTED, Results
+from comity.connect.folder import CHECKPOINT, REJECTED, Results
 from comity.connect.growing import PassedOver, check_folders, lag_s
 from comity.connect.staged import staged_results
 from comity.errors import ComityError, Misuse, Place
@@ -40,7 +40,6 @@ from comity.pipeline.quarantine import Quarantine, SetAside
 from comity.pipeline.read import Inputs
 from comity.plan.stages import Summary
 
-CHECKPOINT = ".checkpoint"
 _WORK = ".work-"
 _EVENT_FILES = "*{" + ",".join(SUFFIXES) + "}"
 _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"

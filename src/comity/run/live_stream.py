@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.connect.delivered import Delivered
-from comity.connect.folder import LATE, REJECTED, Results, landed_source
+from comity.connect.folder import CHECKPOINT, LATE, REJECTED, Results, landed_source
 from comity.connect.growing import PassedOver, lag_s
 from comity.connect.notification import identity_of, notification_line
 from comity.connect.published import stored_keys
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 NEXT, STATE, READ = "live batch", "live engine", "live file "
 """The names of notes: the number of the next batch, the snapshot of the engine, and each file that was read."""
-_SPARK_NOTES = ".checkpoint"
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class LiveStream:
     _busy_at: float = field(init=False)
 
     def __post_init__(self) -> None:
-        if (self.out / _SPARK_NOTES).exists():
+        if (self.out / CHECKPOINT).exists():
             hint = "go on with --engine spark, begin anew with --overwrite, or choose another folder"
             reason = "a stream on Spark has worked on this folder"
             raise Misuse(reason, code="other-engine", place=Place(str(self.out)), hint=hint)
