@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from comity.cli.options import FederationArgument, MasterOption, OverwriteOption, SinceOption, UntilOption, option
 from comity.cli.output import console, write_json
 from comity.cli.rejected import FailOn, FailOnOption, leave_if_rejected, print_reasons
 from comity.cli.screen import Screen
@@ -38,38 +39,19 @@ _PLAIN_COLUMNS = 72
 
 def backtest(
     context: typer.Context,
-    federation: Annotated[
-        Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
-    ],
-    profile: Annotated[str, typer.Option(metavar="NAME", help="The profile.", show_default=False)],
-    events: Annotated[Path, typer.Option(metavar="PATH", help="Stored events, as for `run`.", show_default=False)],
-    since: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Only events from then on.", show_default=False)
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Only events before then.", show_default=False)
-    ] = None,
-    domain: Annotated[
-        str | None, typer.Option(metavar="NAME", help="For a profile that is in no file: whose.", show_default=False)
-    ] = None,
-    on: Annotated[
-        str | None,
-        typer.Option(metavar="TYPE", help="The type that it is about, or a pattern.", show_default=False),
-    ] = None,
-    where: Annotated[
-        str | None, typer.Option(metavar="FILTER", help="Try this filter; no file changes.", show_default=False)
-    ] = None,
+    federation: FederationArgument,
+    profile: Annotated[str, option("NAME", "The profile.")],
+    events: Annotated[Path, option("PATH", "Stored events, as for `run`.")],
+    since: SinceOption = None,
+    until: UntilOption = None,
+    domain: Annotated[str | None, option("NAME", "For a profile that is in no file: whose.")] = None,
+    on: Annotated[str | None, option("TYPE", "The type that it is about, or a pattern.")] = None,
+    where: Annotated[str | None, option("FILTER", "Try this filter; no file changes.")] = None,
     engine: Annotated[Engine, typer.Option(help="Spark, or this process.")] = Engine.SPARK,
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Spark master; default: this machine.", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the notifications in a folder.", show_default=False)
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False,
-    bucket: Annotated[
-        str | None, typer.Option(metavar="LENGTH", help="Interval of the chart, for example 1h.", show_default=False)
-    ] = None,
+    master: MasterOption = None,
+    out: Annotated[Path | None, option("DIR", "Keep the notifications in a folder.")] = None,
+    overwrite: OverwriteOption = False,
+    bucket: Annotated[str | None, option("LENGTH", "Interval of the chart, for example 1h.")] = None,
     fail_on: FailOnOption = FailOn.ALL,
     format: FormatOption = Format.TEXT,
 ) -> None:

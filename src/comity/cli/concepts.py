@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from comity.cli.options import argument, group, option
 from comity.cli.output import console, refuse_overwriting, result_stream, write_json
 from comity.cli.session import Format, FormatOption
 from comity.errors import Misuse
@@ -23,26 +24,18 @@ CONVERT_EXAMPLE = "Example:  comity concepts convert '<Distance, 3850, {<Unit, \
 EXPORT_EXAMPLE = "Example:  comity concepts export --output comity.ttl"
 IMPORT_EXAMPLE = "Example:  comity concepts import city.ttl"
 
-app = typer.Typer(
-    help="List, show and convert by the concepts of an ontology; write and check ontologies.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("List, show and convert by the concepts of an ontology; write and check ontologies.")
 
 OntologyOption = Annotated[
     Path | None,
-    typer.Option(
-        "--ontology", metavar="FILE", help="Turtle or YAML file of more concepts, on top of ours.", show_default=False
-    ),
+    option("FILE", "Turtle or YAML file of more concepts, on top of ours.", "--ontology"),
 ]
 
 
 @app.command("list", epilog=LIST_EXAMPLE)
 def list_concepts(
     ontology: OntologyOption = None,
-    below: Annotated[
-        str | None, typer.Option(metavar="CONCEPT", help="Only this one and its kinds.", show_default=False)
-    ] = None,
+    below: Annotated[str | None, option("CONCEPT", "Only this one and its kinds.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """List the concepts, kinds below what they are kinds of."""
@@ -58,7 +51,7 @@ def list_concepts(
 
 @app.command(epilog=SHOW_EXAMPLE)
 def show(
-    word: Annotated[str, typer.Argument(metavar="CONCEPT", help="Its name or any of its words.", show_default=False)],
+    word: Annotated[str, argument("CONCEPT", "Its name or any of its words.")],
     ontology: OntologyOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -75,15 +68,11 @@ def show(
 
 @app.command(epilog=CONVERT_EXAMPLE)
 def convert(
-    text: Annotated[str, typer.Argument(metavar="OBJECT", help="⟨Concept, value, {context}⟩", show_default=False)],
-    to: Annotated[str, typer.Option(metavar="CONTEXT", help="The context that is wanted.", show_default=False)],
+    text: Annotated[str, argument("OBJECT", "⟨Concept, value, {context}⟩")],
+    to: Annotated[str, option("CONTEXT", "The context that is wanted.")],
     ontology: OntologyOption = None,
-    rates: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="CSV file of exchange rates.", show_default=False)
-    ] = None,
-    at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="The time that rates are taken of.", show_default=False)
-    ] = None,
+    rates: Annotated[Path | None, option("FILE", "CSV file of exchange rates.")] = None,
+    at: Annotated[str | None, option("TIME", "The time that rates are taken of.")] = None,
     ascii: Annotated[bool, typer.Option("--ascii", help="Print < and > in place of ⟨ and ⟩.")] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -104,9 +93,7 @@ def convert(
 @app.command(epilog=EXPORT_EXAMPLE)
 def export(
     ontology: OntologyOption = None,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Default: standard output.", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, option("FILE", "Default: standard output.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Write an ontology as Turtle: ours, or with --ontology ours and that of the file."""
@@ -120,7 +107,7 @@ def export(
 
 @app.command("import", epilog=IMPORT_EXAMPLE)
 def check_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Turtle or YAML file.", show_default=False)],
+    file: Annotated[Path, argument("FILE", "Turtle or YAML file.")],
     alone: Annotated[bool, typer.Option("--alone", help="Without our concepts below it.")] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from comity.cli.examples import EXAMPLES
+from comity.cli.options import option
 from comity.cli.output import console
 from comity.cli.screen import Screen
 from comity.cli.session import Session
@@ -36,9 +37,7 @@ EXAMPLE = "Example:  comity demo --engine local"
 def demo(
     context: typer.Context,
     engine: Annotated[Engine, typer.Option(help="Spark, as a stream, or this process.")] = Engine.SPARK,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the results in this folder.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, option("DIR", "Keep the results in this folder.")] = None,
 ) -> None:
     """Run the Active City: streets that are federations, contracts of the city, and who observes them.
 

@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from comity.cli.counts import print_counts
-from comity.cli.match import MatchEngine
+from comity.cli.match import MatchEngine, MatchEngineOption
+from comity.cli.options import MasterOption, RejectedOption, argument, option
 from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import FailOn, FailOnOption, RejectedRecords, leave_if_rejected
 from comity.cli.screen import Screen
@@ -33,39 +34,26 @@ EXAMPLE = "Example:  comity detect profiles.txt events.jsonl --until 2026-05-01T
 def detect(
     context: typer.Context,
     profiles: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PROFILES",
-            help="Composite profiles: text, RDL or YAML. Simple profiles with a type are taken, too.",
-            show_default=False,
-        ),
+        Path, argument("PROFILES", "Composite profiles: text, RDL or YAML. Simple profiles with a type are taken, too.")
     ],
     events: Annotated[
         str,
-        typer.Argument(
-            metavar="EVENTS",
-            help="Events with times: JSON Lines, CSV, Parquet, XML or Avro, a file, a folder, or - for standard input.",
-            show_default=False,
+        argument(
+            "EVENTS",
+            "Events with times: JSON Lines, CSV, Parquet, XML or Avro, a file, a folder, or - for standard input.",
         ),
     ],
     types: TypesOption = None,
-    engine: Annotated[MatchEngine, typer.Option(help="In this process, or on Spark.")] = MatchEngine.LOCAL,
+    engine: MatchEngineOption = MatchEngine.LOCAL,
     stream: Annotated[
         bool, typer.Option("--stream", help="Report while events come: - with the local engine, a folder on Spark.")
     ] = False,
-    begin: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Silences start there.", show_default=False)
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="How far the input was observed; nothing after it.", show_default=False),
-    ] = None,
+    begin: Annotated[str | None, option("TIME", "Silences start there.", "--from")] = None,
+    until: Annotated[str | None, option("TIME", "How far the input was observed; nothing after it.")] = None,
     lateness: Annotated[
         str, typer.Option(metavar="DURATION", help="With --stream: how far events may be out of order.")
     ] = "0 s",
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Of Spark; without it, on this machine.", show_default=False)
-    ] = None,
+    master: MasterOption = None,
     spark_config: SparkConfigOption = None,
     until_empty: Annotated[
         bool, typer.Option("--until-empty", help="With --stream on Spark: end when all is read.")
@@ -79,16 +67,9 @@ def detect(
     clock: Annotated[
         bool, typer.Option("--clock", help="With --stream in this process: time passes by the clock, too.")
     ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH", help="Write reports to a file; of a stream on Spark, a folder.", show_default=False
-        ),
-    ] = None,
+    out: Annotated[Path | None, option("PATH", "Write reports to a file; of a stream on Spark, a folder.")] = None,
     count: Annotated[bool, typer.Option("--count", help="Print reports per profile and in total.")] = False,
-    rejected: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write records that are no events there.", show_default=False)
-    ] = None,
+    rejected: RejectedOption = None,
     fail_on: FailOnOption = FailOn.ALL,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -165,10 +146,10 @@ def _patterns(path: Path, taxonomy: Taxonomy | None, *, stream: bool) -> list[Bo
 
 def _refuse(given: Mapping[str, object]) -> None:
     """Refuse options that say nothing to a stream on Spark, rather than pass over them."""
-    for option, value in given.items():
+    for name, value in given.items():
         if value:
             hint = "its reports, rejected records and late events are in the folder that --out names"
-            raise Misuse(f"a stream on Spark has no {option}", code="bad-usage", hint=hint)
+            raise Misuse(f"a stream on Spark has no {name}", code="bad-usage", hint=hint)
 
 
 def _micros(text: str | None) -> int | None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from comity.cli.options import FederationArgument, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
 
@@ -23,12 +21,8 @@ _Line = tuple[int, str, str]
 
 
 def discover(
-    federation: Annotated[
-        Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
-    ],
-    domain: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this domain, and what it can see.", show_default=False)
-    ] = None,
+    federation: FederationArgument,
+    domain: Annotated[str | None, option("NAME", "Only this domain, and what it can see.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """List what each domain offers, and which contracts there are.

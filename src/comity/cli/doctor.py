@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from comity.cli.failure import FAILED
+from comity.cli.options import option
 from comity.cli.output import console, write_json
 from comity.cli.progress import is_shown
 from comity.cli.session import Format, FormatOption
@@ -22,10 +23,8 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failure": ("✗",
 
 
 def doctor(
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Spark master that shall be used.", show_default=False)
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for results.", show_default=False)] = None,
+    master: Annotated[str | None, option("URL", "Spark master that shall be used.")] = None,
+    out: Annotated[Path | None, option("DIR", "Folder for results.")] = None,
     port: Annotated[
         int | None,
         typer.Option(metavar="PORT", min=1, max=65_535, help="A port that shall be used here.", show_default=False),

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from comity.cli.failure import BAD_INPUT
+from comity.cli.options import RejectedOption, argument, group
 from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import RejectedRecords
 from comity.cli.session import Format, FormatOption, TypesOption, read_types
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Example:  comity events convert events.xml --types types.yaml --as jsonl --out events.jsonl"
 
-app = typer.Typer(help="Write files of events in another form.", no_args_is_help=True, rich_markup_mode=None)
+app = group("Write files of events in another form.")
 
 
 class EventForm(StrEnum):
@@ -41,21 +42,14 @@ def events() -> None:
 @app.command(epilog=EXAMPLE)
 def convert(
     source: Annotated[
-        str,
-        typer.Argument(
-            metavar="EVENTS",
-            help="JSON Lines, CSV, XML, Parquet or Avro: a file, a directory, or - for standard input.",
-            show_default=False,
-        ),
+        str, argument("EVENTS", "JSON Lines, CSV, XML, Parquet or Avro: a file, a directory, or - for standard input.")
     ],
     form: Annotated[EventForm, typer.Option("--as", help="The form to write.", show_default=False)],
     types: TypesOption = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it there.", show_default="standard output")
     ] = None,
-    rejected: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write records that are no events there.", show_default=False)
-    ] = None,
+    rejected: RejectedOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Write events in another form.

@@ -6,8 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from comity.cli.options import argument, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
 from comity.errors import Misuse, Place
@@ -19,11 +18,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def examples(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them.", show_default=False)] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where its copy goes; default: examples/NAME.", show_default=False),
-    ] = None,
+    name: Annotated[str | None, argument("[NAME]", "One of them.")] = None,
+    to: Annotated[Path | None, option("DIR", "Where its copy goes; default: examples/NAME.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """List the example federations, or write a copy of one, with its events, to work on."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from comity.cli.options import FederationArgument, argument, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption, TypesOption, read_types
 from comity.errors import Misuse, Place
@@ -29,14 +30,10 @@ if TYPE_CHECKING:
 EXPLAIN_EXAMPLE = "Example:  comity explain examples/two_houses --profile serious_fires"
 WHY_EXAMPLE = "Example:  comity why examples/two_houses --profile serious_fires --event event.json"
 
-FederationArgument = Annotated[
-    Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
-]
-
 
 LanguageOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="As if every source understood this language.", show_default=False),
+    option("NAME", "As if every source understood this language."),
 ]
 
 
@@ -49,15 +46,8 @@ class ExplanationForm(StrEnum):
 
 
 def explain(
-    federation: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FEDERATION_DIR", help="Folder of YAML files, or a file of profiles.", show_default=False
-        ),
-    ],
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only what this profile needs.", show_default=False)
-    ] = None,
+    federation: Annotated[Path, argument("FEDERATION_DIR", "Folder of YAML files, or a file of profiles.")],
+    profile: Annotated[str | None, option("NAME", "Only what this profile needs.")] = None,
     language: LanguageOption = None,
     types: TypesOption = None,
     format: Annotated[ExplanationForm, typer.Option(help="A tree, JSON, or a Mermaid graph.")] = ExplanationForm.TREE,
@@ -145,14 +135,10 @@ def print_tree(shown: Console, node: Node, lead: str = "", below: str = "") -> N
 
 def why(
     federation: FederationArgument,
-    profile: Annotated[str, typer.Option(metavar="NAME", help="The profile.", show_default=False)],
+    profile: Annotated[str, option("NAME", "The profile.")],
     event: Annotated[
         str,
-        typer.Option(
-            metavar="FILE",
-            help="One event as JSON, or - for standard input; or the first event of a file that `run` reads.",
-            show_default=False,
-        ),
+        option("FILE", "One event as JSON, or - for standard input; or the first event of a file that `run` reads."),
     ],
     language: LanguageOption = None,
     format: FormatOption = Format.TEXT,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from comity.cli.options import FederationArgument, argument, group, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption, TypesOption, read_types
 from comity.errors import ComityError, Faults, Misuse, Place
@@ -22,31 +23,17 @@ EXAMPLE = "Example:  comity fedreg read watch.xml --domain house_b --federation 
 READ_EXAMPLE = EXAMPLE
 WRITE_EXAMPLE = "Example:  comity fedreg write examples/two_houses --profile serious_fires"
 
-app = typer.Typer(
-    help="Read and print subscriptions in FedReg, the XML language of federation-level registrations.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Read and print subscriptions in FedReg, the XML language of federation-level registrations.")
 
 
 @app.command(epilog=READ_EXAMPLE)
 def read(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A subscription in FedReg.", show_default=False)],
-    domain: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The domain that subscribes.", show_default=False)
-    ] = None,
+    file: Annotated[Path, argument("FILE", "A subscription in FedReg.")],
+    domain: Annotated[str | None, option("NAME", "The domain that subscribes.")] = None,
     types: TypesOption = None,
-    federation: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The federation whose types the domain can see.", show_default=False),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of the profile; default: that of the file.", show_default=False)
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(metavar="TIMESTAMP", help="When it is registered; default: now.", show_default=False),
-    ] = None,
+    federation: Annotated[Path | None, option("DIR", "The federation whose types the domain can see.")] = None,
+    name: Annotated[str | None, option("NAME", "Of the profile; default: that of the file.")] = None,
+    at: Annotated[str | None, option("TIMESTAMP", "When it is registered; default: now.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Print the profiles that a subscription stands for, as a file of profiles has them.
@@ -73,9 +60,7 @@ def read(
 
 @app.command(epilog=WRITE_EXAMPLE)
 def write(
-    federation: Annotated[
-        Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
-    ],
+    federation: FederationArgument,
     profile: Annotated[list[str], typer.Option(metavar="NAME", help="The profile; may be given again.")],
     format: FormatOption = Format.TEXT,
 ) -> None:

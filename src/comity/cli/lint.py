@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from comity.cli.failure import BAD_INPUT, errors_in
+from comity.cli.options import argument
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
 from comity.errors import ComityError, Faults, Misuse, Place
@@ -25,10 +26,7 @@ _FEDERATION = ("federation.yaml", "federation.yml")
 
 
 def lint(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH…", help="Files of types, profiles, contracts; federations.", show_default=False),
-    ],
+    paths: Annotated[list[Path], argument("PATH…", "Files of types, profiles, contracts; federations.")],
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Check type, contract, profile and federation files.

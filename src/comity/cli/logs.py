@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from comity.cli.options import option
 from comity.connect.private import open_private
 from comity.errors import Misuse, Place
 from comity.logs import FIELDS, LOGGER
@@ -29,7 +30,7 @@ class LogFormat(StrEnum):
 
 LogOption = Annotated[
     str | None,
-    typer.Option("--log", metavar="FILE", help="Append a log to a file, or - for standard error.", show_default=False),
+    option("FILE", "Append a log to a file, or - for standard error.", "--log"),
 ]
 LogFormatOption = Annotated[LogFormat, typer.Option("--log-format", help="Lines for people, or JSON objects.")]
 

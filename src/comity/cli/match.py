@@ -17,6 +17,7 @@ import typer
 
 from comity.cli.counts import print_counts
 from comity.cli.failure import BAD_INPUT, show
+from comity.cli.options import RejectedOption, argument, option
 from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import FailOn, FailOnOption, RejectedRecords
 from comity.cli.screen import Screen
@@ -41,6 +42,9 @@ class MatchEngine(StrEnum):
     SPARK = "spark"
 
 
+MatchEngineOption = Annotated[MatchEngine, typer.Option(help="In this process, or on Spark.")]
+
+
 class EngineMatches(Protocol):
     """What an engine finds. The figures are complete once the last pair was taken."""
 
@@ -58,26 +62,15 @@ class EngineMatches(Protocol):
 
 def match(
     context: typer.Context,
-    profiles: Annotated[
-        Path, typer.Argument(metavar="PROFILES", help="Text, one `name: filter` a line, or YAML.", show_default=False)
-    ],
+    profiles: Annotated[Path, argument("PROFILES", "Text, one `name: filter` a line, or YAML.")],
     events: Annotated[
-        str,
-        typer.Argument(
-            metavar="EVENTS",
-            help="JSON Lines of CloudEvents: a file, .gz, a directory, or - for standard input.",
-            show_default=False,
-        ),
+        str, argument("EVENTS", "JSON Lines of CloudEvents: a file, .gz, a directory, or - for standard input.")
     ],
     types: TypesOption = None,
-    engine: Annotated[MatchEngine, typer.Option(help="In this process, or on Spark.")] = MatchEngine.LOCAL,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the matches there.", show_default=False)
-    ] = None,
+    engine: MatchEngineOption = MatchEngine.LOCAL,
+    out: Annotated[Path | None, option("FILE", "Write the matches there.")] = None,
     count: Annotated[bool, typer.Option("--count", help="Print matches per profile and in total.")] = False,
-    rejected: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write records that are no events there.", show_default=False)
-    ] = None,
+    rejected: RejectedOption = None,
     skip_bad: Annotated[
         bool,
         typer.Option(

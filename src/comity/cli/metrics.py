@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from comity.cli.options import option
+
 MetricsFileOption = Annotated[
     Path | None,
-    typer.Option(
-        "--metrics", metavar="FILE", help="Keep metrics in a file, in Prometheus text format.", show_default=False
-    ),
+    option("FILE", "Keep metrics in a file, in Prometheus text format.", "--metrics"),
 ]
 MetricsPortOption = Annotated[
     int | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from comity.cli.options import FederationArgument, argument, group, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
 from comity.errors import Misuse
@@ -27,62 +28,28 @@ LIST_EXAMPLE = "Example:  comity profiles list examples/two_houses --format json
 _SHOWN = 20
 _NEXT = "a running stream takes it up with its next batch"
 
-app = typer.Typer(
-    help="Add, remove and list the profiles of a federation, also while it runs.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Add, remove and list the profiles of a federation, also while it runs.")
 
-FolderArgument = Annotated[
-    Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
-]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check, and show what would change; write nothing.")]
 
 
 @app.command(epilog=ADD_EXAMPLE)
 def add(
-    federation: FolderArgument,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The new profile.", show_default=False)] = None,
-    domain: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The domain that subscribes.", show_default=False)
-    ] = None,
-    on: Annotated[
-        str | None,
-        typer.Option(metavar="TYPE", help="The type that it is about, or a pattern over types.", show_default=False),
-    ] = None,
+    federation: FederationArgument,
+    name: Annotated[str | None, argument("NAME", "The new profile.")] = None,
+    domain: Annotated[str | None, option("NAME", "The domain that subscribes.")] = None,
+    on: Annotated[str | None, option("TYPE", "The type that it is about, or a pattern over types.")] = None,
     where: Annotated[str, typer.Option(metavar="FILTER", help="Which of its events.")] = "true",
-    duplicates: Annotated[
-        str | None,
-        typer.Option(metavar="MODES", help="Of a pattern: how operands choose.", show_default=False),
-    ] = None,
-    consume: Annotated[
-        str | None,
-        typer.Option(metavar="MODE", help="Of a pattern: keep, delete or reapply.", show_default=False),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Of a pattern: events that an operand keeps at most.", show_default=False),
-    ] = None,
-    ties: Annotated[
-        str | None,
-        typer.Option(metavar="ATTRIBUTE", help="Of a pattern: orders events of one time.", show_default=False),
-    ] = None,
-    description: Annotated[str | None, typer.Option(metavar="TEXT", help="For readers.", show_default=False)] = None,
+    duplicates: Annotated[str | None, option("MODES", "Of a pattern: how operands choose.")] = None,
+    consume: Annotated[str | None, option("MODE", "Of a pattern: keep, delete or reapply.")] = None,
+    limit: Annotated[int | None, option("N", "Of a pattern: events that an operand keeps at most.")] = None,
+    ties: Annotated[str | None, option("ATTRIBUTE", "Of a pattern: orders events of one time.")] = None,
+    description: Annotated[str | None, option("TEXT", "For readers.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Change a profile that is there.")] = False,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="File in DIR for new ones; default: profiles/DOMAIN.yaml.", show_default=False
-        ),
-    ] = None,
+    file: Annotated[Path | None, option("FILE", "File in DIR for new ones; default: profiles/DOMAIN.yaml.")] = None,
     many: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="YAML file of many, or with --domain composite ones as text; - is standard input.",
-            show_default=False,
-        ),
+        option("FILE", "YAML file of many, or with --domain composite ones as text; - is standard input.", "--from"),
     ] = None,
     dry_run: DryRunOption = False,
     format: FormatOption = Format.TEXT,
@@ -109,8 +76,8 @@ def add(
 
 @app.command(epilog=REMOVE_EXAMPLE)
 def remove(
-    federation: FolderArgument,
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Profiles to take away.", show_default=False)],
+    federation: FederationArgument,
+    names: Annotated[list[str], argument("NAME…", "Profiles to take away.")],
     dry_run: DryRunOption = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -124,7 +91,7 @@ def remove(
 
 
 @app.command("list", epilog=LIST_EXAMPLE)
-def list_profiles(federation: FolderArgument, format: FormatOption = Format.TEXT) -> None:
+def list_profiles(federation: FederationArgument, format: FormatOption = Format.TEXT) -> None:
     """List the profiles of a federation: whose, on which type, which events, where it stands, and its worst cost."""
     from comity.federation import load
     from comity.federation.change import listed

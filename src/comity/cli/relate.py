@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from comity.cli.options import argument, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption, TypesOption, read_types
 from comity.errors import ComityError, Faults, Misuse, Place
@@ -25,22 +24,12 @@ _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}
 
 
 def relate(
-    first: Annotated[str, typer.Argument(metavar="F", help="A filter.", show_default=False)],
-    second: Annotated[str, typer.Argument(metavar="G", help="Another filter.", show_default=False)],
+    first: Annotated[str, argument("F", "A filter.")],
+    second: Annotated[str, argument("G", "Another filter.")],
     types: TypesOption = None,
-    type_name: Annotated[
-        str | None,
-        typer.Option("--type", metavar="NAME", help="The type of --types that both are about.", show_default=False),
-    ] = None,
-    rates: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="CSV file of exchange rates, for money.", show_default=False)
-    ] = None,
-    ontology: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Concepts that units of --types must fit, on top of ours.", show_default=False
-        ),
-    ] = None,
+    type_name: Annotated[str | None, option("NAME", "The type of --types that both are about.", "--type")] = None,
+    rates: Annotated[Path | None, option("FILE", "CSV file of exchange rates, for money.")] = None,
+    ontology: Annotated[Path | None, option("FILE", "Concepts that units of --types must fit, on top of ours.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Tell whether two filters are satisfiable, identical, overlap or cover each other, and merge them.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from comity.cli.failure import FAILED, INTERRUPTED
+from comity.cli.options import argument, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
 from comity.connect.claim import RUN_FILE, shared_for_replay
@@ -31,18 +32,14 @@ _LOCK_WAIT_S = 10.0
 
 
 def replay(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder of results.", show_default=False)],
-    subscriber: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only what was meant for this domain.", show_default=False)
-    ] = None,
-    sink: Annotated[str | None, typer.Option(metavar="NAME", help="Only this sink.", show_default=False)] = None,
+    out: Annotated[Path, argument("OUT", "Folder of results.")],
+    subscriber: Annotated[str | None, option("NAME", "Only what was meant for this domain.")] = None,
+    sink: Annotated[str | None, option("NAME", "Only this sink.")] = None,
     federation: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The federation that has the sinks; default: that of the run."),
     ] = None,
-    to: Annotated[
-        str | None, typer.Option(metavar="URL", help="Send to this webhook, and not to the sinks.", show_default=False)
-    ] = None,
+    to: Annotated[str | None, option("URL", "Send to this webhook, and not to the sinks.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be sent.")] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:

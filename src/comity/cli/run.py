@@ -9,6 +9,7 @@ import typer
 
 from comity.cli.logs import LogFormat, LogFormatOption, LogOption, logging_to
 from comity.cli.metrics import MetricsFileOption, MetricsHostOption, MetricsPortOption
+from comity.cli.options import FederationArgument, MasterOption, OverwriteOption, SinceOption, UntilOption, option
 from comity.cli.output import console, write_json
 from comity.cli.rejected import FailOn, FailOnOption, leave_if_rejected, print_reasons
 from comity.cli.session import Format, FormatOption, Session
@@ -27,33 +28,24 @@ EXAMPLE = "Example:  comity run examples/two_houses --events examples/two_houses
 
 def run(
     context: typer.Context,
-    federation: Annotated[
-        Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.", show_default=False)],
+    federation: FederationArgument,
+    out: Annotated[Path, option("DIR", "Folder for the results.")],
     events: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Events: JSON Lines, CSV, Parquet, XML or Avro, a file or a directory, or - for standard input. "
+        option(
+            "PATH",
+            "Events: JSON Lines, CSV, Parquet, XML or Avro, a file or a directory, or - for standard input. "
             "May be repeated. "
             "Default: the sources of the domains.",
-            show_default=False,
         ),
     ] = None,
     engine: Annotated[Engine, typer.Option(help="Spark, or this process.")] = Engine.SPARK,
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Spark master; default: this machine.", show_default=False)
-    ] = None,
+    master: MasterOption = None,
     spark_config: SparkConfigOption = None,
     results: Annotated[Results, typer.Option(help="The form of the results.")] = Results.JSONL,
-    since: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Only events from this time on.", show_default=False)
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Only events before this time.", show_default=False)
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    overwrite: OverwriteOption = False,
     print_lines: Annotated[
         bool, typer.Option("--print", help="Print notifications on standard output, too, a line each.")
     ] = False,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from comity.cli.options import option
+
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
 
@@ -36,9 +38,7 @@ def _remember(context: typer.Context, value: Format) -> Format:
 FormatOption = Annotated[
     Format, typer.Option("--format", callback=_remember, is_eager=True, help="The form of the output and of errors.")
 ]
-TypesOption = Annotated[
-    Path | None, typer.Option("--types", metavar="FILE", help="YAML file of event types.", show_default=False)
-]
+TypesOption = Annotated[Path | None, option("FILE", "YAML file of event types.", "--types")]
 
 
 def read_types(path: Path) -> Taxonomy:

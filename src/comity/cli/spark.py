@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
-
+from comity.cli.options import option
 from comity.cli.session import Session
 from comity.errors import Misuse
 from comity.run.request import SparkOptions
 
 SparkConfigOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--spark-config", metavar="KEY=VALUE", help="A setting of Spark. May be repeated.", show_default=False
-    ),
+    option("KEY=VALUE", "A setting of Spark. May be repeated.", "--spark-config"),
 ]
 
 

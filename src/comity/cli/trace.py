@@ -7,8 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from comity.cli.options import RejectedOption, argument, option
 from comity.cli.output import console, refuse_overwriting, result_stream, write_json
 from comity.cli.rejected import RejectedRecords
 from comity.cli.session import Format, FormatOption, TypesOption, read_types
@@ -39,42 +38,18 @@ _STYLES = {
 
 
 def trace(
-    profiles: Annotated[
-        Path, typer.Argument(metavar="PROFILES", help="A file with composite profiles.", show_default=False)
-    ],
+    profiles: Annotated[Path, argument("PROFILES", "A file with composite profiles.")],
     events: Annotated[
         str,
-        typer.Argument(
-            metavar="EVENTS",
-            help="JSON Lines of CloudEvents with times: a file, .gz, a directory, or - for standard input.",
-            show_default=False,
-        ),
+        argument("EVENTS", "JSON Lines of CloudEvents with times: a file, .gz, a directory, or - for standard input."),
     ],
-    profile: Annotated[
-        str | None,
-        typer.Option("--profile", metavar="NAME", help="Which one, if there are several.", show_default=False),
-    ] = None,
+    profile: Annotated[str | None, option("NAME", "Which one, if there are several.", "--profile")] = None,
     types: TypesOption = None,
-    key: Annotated[
-        str | None,
-        typer.Option(metavar="VALUE", help="Only the trace of this correlation key.", show_default=False),
-    ] = None,
-    begin: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="TIME", help="Leave out events before it; silences start there.", show_default=False
-        ),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Leave out events and reports after it.", show_default=False),
-    ] = None,
-    svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FILE", help="Draw a timeline there.", show_default=False)
-    ] = None,
-    rejected: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write records that are no events there.", show_default=False)
-    ] = None,
+    key: Annotated[str | None, option("VALUE", "Only the trace of this correlation key.")] = None,
+    begin: Annotated[str | None, option("TIME", "Leave out events before it; silences start there.", "--from")] = None,
+    until: Annotated[str | None, option("TIME", "Leave out events and reports after it.")] = None,
+    svg: Annotated[Path | None, option("FILE", "Draw a timeline there.", "--svg")] = None,
+    rejected: RejectedOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show step by step what a composite profile makes of events.

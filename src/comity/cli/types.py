@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from comity.cli.options import argument, group
 from comity.cli.output import console, refuse_overwriting, result_stream, write_json
 from comity.cli.session import Format, FormatOption
 from comity.errors import ComityError, Misuse, Place
@@ -26,11 +27,7 @@ SHOW_EXAMPLE = "Example:  comity types show types.yaml"
 
 _YAML = (".yaml", ".yml")
 
-app = typer.Typer(
-    help="Write types as XML Schema, JSON Schema, Avro or AsyncAPI, and read them from there.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Write types as XML Schema, JSON Schema, Avro or AsyncAPI, and read them from there.")
 
 
 class SchemaName(StrEnum):
@@ -58,9 +55,7 @@ class Exported:
 
 @app.command("export", epilog=EXPORT_EXAMPLE)
 def export_types(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="File of types, or folder of a federation.", show_default=False)
-    ],
+    path: Annotated[Path, argument("PATH", "File of types, or folder of a federation.")],
     form: Annotated[SchemaName, typer.Option("--as", help="The format to write.", show_default=False)],
     type: Annotated[
         str | None,
@@ -106,7 +101,7 @@ def export_types(
 
 @app.command("import", epilog=IMPORT_EXAMPLE)
 def import_types(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A schema document.", show_default=False)],
+    file: Annotated[Path, argument("FILE", "A schema document.")],
     form: Annotated[
         SchemaName | None, typer.Option("--from", help="Its format.", show_default="by what it looks like")
     ] = None,
@@ -139,12 +134,7 @@ def import_types(
 
 @app.command("show", epilog=SHOW_EXAMPLE)
 def show_types(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PATH", help="File of types in any format, or folder of a federation.", show_default=False
-        ),
-    ],
+    path: Annotated[Path, argument("PATH", "File of types in any format, or folder of a federation.")],
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show types with their attributes, each below what it extends."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from comity.cli.failure import BAD_INPUT
+from comity.cli.options import argument, group
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
 from comity.errors import ComityError, Misuse
@@ -20,14 +21,14 @@ CHECK_EXAMPLE = "Example:  comity units check 'mm[Hg]' km/h furlong --ucum"
 CONVERT_EXAMPLE = "Example:  comity units convert 120 'mm[Hg]' kPa"
 SHOW_EXAMPLE = "Example:  comity units show 'kg.m/s2'"
 
-app = typer.Typer(help="Check, convert and explain units.", no_args_is_help=True, rich_markup_mode=None)
+app = group("Check, convert and explain units.")
 
 UcumOption = Annotated[bool, typer.Option("--ucum", help="Read units as UCUM codes, and as nothing else.")]
 
 
 @app.command(epilog=CHECK_EXAMPLE)
 def check(
-    units: Annotated[list[str], typer.Argument(metavar="UNIT…", help="Texts to check.", show_default=False)],
+    units: Annotated[list[str], argument("UNIT…", "Texts to check.")],
     ucum: UcumOption = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -45,9 +46,9 @@ def check(
 # A negative number is an argument here, not an option.
 @app.command(epilog=CONVERT_EXAMPLE, context_settings={"ignore_unknown_options": True})
 def convert(
-    value: Annotated[str, typer.Argument(metavar="NUMBER", help="The number to convert.", show_default=False)],
-    source: Annotated[str, typer.Argument(metavar="UNIT", help="Its unit.", show_default=False)],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="The unit that is wanted.", show_default=False)],
+    value: Annotated[str, argument("NUMBER", "The number to convert.")],
+    source: Annotated[str, argument("UNIT", "Its unit.")],
+    target: Annotated[str, argument("TARGET", "The unit that is wanted.")],
     ucum: UcumOption = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -66,7 +67,7 @@ def convert(
 
 @app.command(epilog=SHOW_EXAMPLE)
 def show(
-    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit.", show_default=False)],
+    unit: Annotated[str, argument("UNIT", "A unit.")],
     ucum: UcumOption = False,
     format: FormatOption = Format.TEXT,
 ) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from comity.cli.options import FederationArgument, argument, group, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
 from comity.errors import Misuse
@@ -19,28 +18,16 @@ EXAMPLE = "Example:  comity xslt write examples/two_houses --contract fire --mem
 WRITE_EXAMPLE = EXAMPLE
 RUN_EXAMPLE = "Example:  comity xslt run to_fire.xsl event.xml"
 
-app = typer.Typer(
-    help="Print mappings as XSLT, and run stylesheets on events in XML.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Print mappings as XSLT, and run stylesheets on events in XML.")
 
 
 @app.command(epilog=WRITE_EXAMPLE)
 def write(
-    federation: Annotated[
-        Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
-    ],
-    contract: Annotated[str, typer.Option(metavar="NAME", help="The contract.", show_default=False)],
-    member: Annotated[
-        str | None, typer.Option(metavar="DOMAIN", help="From a type of this domain.", show_default=False)
-    ] = None,
-    observer: Annotated[
-        str | None, typer.Option(metavar="DOMAIN", help="To a type of this domain.", show_default=False)
-    ] = None,
-    type: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Of several mappings, that of this type.", show_default=False)
-    ] = None,
+    federation: FederationArgument,
+    contract: Annotated[str, option("NAME", "The contract.")],
+    member: Annotated[str | None, option("DOMAIN", "From a type of this domain.")] = None,
+    observer: Annotated[str | None, option("DOMAIN", "To a type of this domain.")] = None,
+    type: Annotated[str | None, option("TYPE", "Of several mappings, that of this type.")] = None,
 ) -> None:
     """Print a mapping of a contract as a stylesheet that gives the same events."""
     from comity.contract.xslt import to_xslt
@@ -53,12 +40,9 @@ def write(
 
 @app.command("run", epilog=RUN_EXAMPLE)
 def run_stylesheet(
-    stylesheet: Annotated[Path, typer.Argument(metavar="STYLESHEET", help="A file of XSLT.", show_default=False)],
-    event: Annotated[Path, typer.Argument(metavar="EVENT", help="A file with one event in XML.", show_default=False)],
-    functions: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Python file with extension functions.", show_default=False),
-    ] = None,
+    stylesheet: Annotated[Path, argument("STYLESHEET", "A file of XSLT.")],
+    event: Annotated[Path, argument("EVENT", "A file with one event in XML.")],
+    functions: Annotated[Path | None, option("FILE", "Python file with extension functions.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Print what a stylesheet makes of an event. It sees nothing but the event, and the functions given."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from comity.cli.options import FederationArgument, group, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
 from comity.errors import Misuse, Place
@@ -28,20 +28,11 @@ TEST_EXAMPLE = "Example:  comity contract test examples/active_city --contract f
 
 _SHOWN = 10
 
-app = typer.Typer(
-    help="Check, test, suggest and compare contracts.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Check, test, suggest and compare contracts.")
 
-FolderArgument = Annotated[
-    Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
-]
 ContractOption = Annotated[
     str | None,
-    typer.Option(
-        "--contract", metavar="NAME", help="Only this contract, also of federations inside.", show_default=False
-    ),
+    option("NAME", "Only this contract, also of federations inside.", "--contract"),
 ]
 
 
@@ -71,7 +62,7 @@ class _Use:
 
 @app.command(epilog=CHECK_EXAMPLE)
 def check(
-    federation: FolderArgument,
+    federation: FederationArgument,
     contract: ContractOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Leave with 1 if everyday events are rejected or something is lost.")
@@ -97,12 +88,9 @@ def check(
 
 @app.command("test", epilog=TEST_EXAMPLE)
 def try_out(
-    federation: FolderArgument,
+    federation: FederationArgument,
     contract: ContractOption = None,
-    events: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="Events: a file or folder; may be repeated.", show_default=False),
-    ] = None,
+    events: Annotated[list[str] | None, option("PATH", "Events: a file or folder; may be repeated.")] = None,
     count: Annotated[int, typer.Option(metavar="N", min=1, help="Without --events: so many samples a type.")] = 200,
     seed: Annotated[int, typer.Option(metavar="N", help="Without --events: another seed, other samples.")] = 0,
     format: FormatOption = Format.TEXT,

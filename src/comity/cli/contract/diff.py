@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from comity.cli.failure import FAILED
+from comity.cli.options import argument
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
 
@@ -20,8 +21,8 @@ _STYLES = {"breaking": "red", "meaning": "yellow", "additive": "green"}
 
 
 def diff(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="A federation, or a contract file.", show_default=False)],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The same, changed.", show_default=False)],
+    old: Annotated[Path, argument("OLD", "A federation, or a contract file.")],
+    new: Annotated[Path, argument("NEW", "The same, changed.")],
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show what changed, and which members, observers and profiles it breaks.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from comity.cli.options import FederationArgument, argument, option
 from comity.cli.output import console, result_stream, write_json
 from comity.cli.session import Format, FormatOption
 from comity.errors import Misuse, Place
@@ -23,24 +24,15 @@ EXAMPLE = "Example:  comity contract suggest examples/two_houses house_a.FireDet
 
 
 def suggest(
-    federation: Annotated[
-        Path, typer.Argument(metavar="FEDERATION_DIR", help="Folder of YAML files.", show_default=False)
-    ],
-    left: Annotated[str, typer.Argument(metavar="TYPE_A", help="A type, as in house_a.Fire.", show_default=False)],
-    right: Annotated[str, typer.Argument(metavar="TYPE_B", help="A type of another domain.", show_default=False)],
-    events: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="Sample events: a file or folder; may be repeated.", show_default=False),
-    ] = None,
+    federation: FederationArgument,
+    left: Annotated[str, argument("TYPE_A", "A type, as in house_a.Fire.")],
+    right: Annotated[str, argument("TYPE_B", "A type of another domain.")],
+    events: Annotated[list[str] | None, option("PATH", "Sample events: a file or folder; may be repeated.")] = None,
     paired: Annotated[
         bool, typer.Option("--paired", help="Samples of both types with one id tell of the same happening.")
     ] = False,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of the new contract; default: after TYPE_A.", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the contract file there.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, option("NAME", "Of the new contract; default: after TYPE_A.")] = None,
+    out: Annotated[Path | None, option("FILE", "Write the contract file there.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Propose a contract type and the mappings of two types to it.
