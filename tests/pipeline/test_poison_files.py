@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,9 @@ from comity.limits import limited
 from comity.match.match import bind_profiles
 from comity.pipeline.detect.run import detect_on_spark
 from comity.pipeline.detect.stream import DetectStream
+from comity.pipeline.doubt_notes import DoubtNotes
 from comity.pipeline.doubts import NO_DOUBTS, Attempts, Doubts
 from comity.pipeline.match import match_on_spark
-from comity.pipeline.quarantine import Quarantine
 from comity.pipeline.run import run_on_spark
 from comity.pipeline.stream import StreamRun
 from comity.plan import compile_plan
@@ -241,34 +240,13 @@ def test_a_stream_goes_on_after_a_worker_died_but_not_for_ever() -> None:
 
 def test_doubts_outlive_the_process(tmp_path: Path) -> None:
     doubts = Doubts(frozenset({"/e/a.parquet"}), {"/e/b.avro": "broken"})
-    Quarantine(tmp_path).note(7, doubts)
-    assert Quarantine(tmp_path).doubts(7) == doubts
-    assert Quarantine(tmp_path).doubts(8) == NO_DOUBTS
-    Quarantine(tmp_path).forget(7)
-    assert Quarantine(tmp_path).doubts(7) == doubts
-    Quarantine(tmp_path).forget(8)
-    assert Quarantine(tmp_path).doubts(7) == NO_DOUBTS
-
-
-def test_a_file_that_is_gone_is_noted_without_a_copy(tmp_path: Path) -> None:
-    fault = {"path": "", "value": "", "reason": "the file cannot be read: gone", "code": "unreadable-file"}
-    record = {"file": str(tmp_path / "gone.csv"), "line": None, "raw": "", "faults": [fault]}
-    Quarantine(tmp_path).take(3, json.dumps(record).encode())
-    (note,) = (tmp_path / "quarantine").iterdir()
-    assert json.loads(note.read_text())["kept"] is None
-
-
-def test_what_is_kept_outlives_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "half.avro"
-    file.write_bytes(b"Obj")
-    fault = {"path": "", "value": "", "reason": "broken", "code": "broken-avro"}
-    record = json.dumps({"file": str(file), "line": 1, "raw": "", "faults": [fault]}).encode()
-    for _ in range(2):  # the batch is done again
-        Quarantine(tmp_path).take(3, record)
-    os.unlink(file)
-    Quarantine(tmp_path).take(3, record)
-    kept = [path for path in (tmp_path / "quarantine").iterdir() if path.suffix == ".avro"]
-    assert [path.read_bytes() for path in kept] == [b"Obj"]
+    DoubtNotes(tmp_path).note(7, doubts)
+    assert DoubtNotes(tmp_path).doubts(7) == doubts
+    assert DoubtNotes(tmp_path).doubts(8) == NO_DOUBTS
+    DoubtNotes(tmp_path).forget(7)
+    assert DoubtNotes(tmp_path).doubts(7) == doubts
+    DoubtNotes(tmp_path).forget(8)
+    assert DoubtNotes(tmp_path).doubts(7) == NO_DOUBTS
 
 
 def test_a_file_is_not_blamed_for_another_whose_path_holds_its_own() -> None:

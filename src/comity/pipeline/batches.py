@@ -23,6 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from comity.connect.claim import FolderLock, lock_folder
 from comity.connect.folder import CHECKPOINT, REJECTED, Results
 from comity.connect.growing import PassedOver, check_folders, lag_s
+from comity.connect.quarantine import Quarantine, SetAside
 from comity.connect.staged import staged_results
 from comity.errors import ComityError, Misuse, Place
 from comity.event.formats.table import SUFFIXES, is_file_fault
@@ -32,11 +33,11 @@ from comity.pattern.rows import ReportRow
 from comity.pipeline.checkpoint import check_checkpoint, sync_checkpoint
 from comity.pipeline.detect.batches import PatternBatches
 from comity.pipeline.detect.patterns import SparkPatterns
+from comity.pipeline.doubt_notes import DoubtNotes
 from comity.pipeline.doubts import NO_DOUBTS, Attempts, Doubts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.laps import Laps
 from comity.pipeline.line_numbers import plain_path
-from comity.pipeline.quarantine import Quarantine, SetAside
 from comity.pipeline.read import Inputs
 from comity.plan.stages import Summary
 
@@ -214,13 +215,14 @@ class FileStream(ABC):
             self._attempt(paths.sparkSession, [file for file in files if file is not None], number)
 
     def _attempt(self, spark: SparkSession, files: list[str], number: int) -> None:
-        doubts, note = self.quarantine.doubts(number), partial(self.quarantine.note, number)
-        attempts = Attempts(files, spark, doubts, note, crashes=True)
+        notes = DoubtNotes(self.out)
+        attempts = Attempts(files, spark, notes.doubts(number), partial(notes.note, number), crashes=True)
         try:
             attempts.run(lambda doubts: self.take_batch(spark, files, number, doubts))
         except ComityError as error:
             self.fault = error
             raise
+        notes.forget(number)
         self.quarantine.forget(number)
 
 

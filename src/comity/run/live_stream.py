@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from comity.connect.delivered import Delivered
 from comity.connect.folder import CHECKPOINT, LATE, REJECTED, Results, landed_source
 from comity.connect.growing import PassedOver, lag_s
 from comity.connect.notification import identity_of, notification_line
 from comity.connect.published import stored_keys
+from comity.connect.quarantine import Quarantine, SetAside
 from comity.connect.staged import StagedResults, staged_results
 from comity.engine.live import Counts, EnginePace, LiveEngine
 from comity.engine.outcome import LateEvent, Notification, Outcome
@@ -39,9 +39,6 @@ from comity.federation.watch import WatchedFederation
 from comity.limits import limits
 from comity.plan import Summary
 from comity.plan.compile import PlanCompiler
-
-if TYPE_CHECKING:
-    from comity.pipeline.quarantine import SetAside
 
 NEXT, STATE, READ = "live batch", "live engine", "live file "
 """The names of notes: the number of the next batch, the snapshot of the engine, and each file that was read."""
@@ -74,6 +71,7 @@ class LiveStream:
     _compiler: PlanCompiler = field(default_factory=PlanCompiler, init=False)
     _engine: LiveEngine = field(init=False)
     _passed_over: PassedOver = field(init=False)
+    _quarantine: Quarantine = field(init=False)
     _busy_at: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,6 +82,7 @@ class LiveStream:
         self.out.mkdir(parents=True, exist_ok=True)
         self.delivered = Delivered(self.out)
         self._passed_over, self._busy_at = PassedOver(self.on_unknown), self.timer()
+        self._quarantine = Quarantine(self.out, self.on_set_aside)
         self._known = federation = self.federation.current()
         if self.delivered.noted("taken over") is None:
             self.delivered.take(stored_keys(self.out, federation.domains))
@@ -175,6 +174,7 @@ class LiveStream:
         self._number += 1
         self._read, self._gone = (self._read - self._gone) | set(files), set()
         self._remove_landed(files)
+        self._quarantine.forget(number)
         on_done(number, self._summary(tally, before, files, time.monotonic() - started))
 
     def _put(self, outcome: Outcome, staged: StagedResults, tally: _Tally) -> None:
@@ -186,13 +186,8 @@ class LiveStream:
         else:
             line = json.dumps(_refused(outcome), ensure_ascii=False).encode()
             if is_file_fault(tally.reasons.take(_refused(outcome))):
-                self._set_aside(line)
+                self._quarantine.take(self._number, line)
             staged.put(REJECTED, line)
-
-    def _set_aside(self, line: bytes) -> None:
-        from comity.pipeline.quarantine import Quarantine  # Spark's own library takes a second to load
-
-        Quarantine(self.out, self.on_set_aside).take(self._number, line)
 
     def _note(self, files: Iterable[str]) -> None:
         for file in files:

@@ -26,8 +26,8 @@ from comity.run.spark import start_spark, wait_for
 
 if TYPE_CHECKING:
     from comity.connect.outbox import Outbox
+    from comity.connect.quarantine import SetAside
     from comity.errors import ComityError
-    from comity.pipeline.quarantine import SetAside
     from comity.pipeline.stream import StreamRun
     from comity.run.totals import StreamTotals
 

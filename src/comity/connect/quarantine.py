@@ -1,7 +1,6 @@
 """Files of a stream that could not be read to their ends: kept beside the results, each with its reason.
 
-A file that made Spark fail is noted before its batch is tried again, so that the batch treats it in the same way
-whenever it is done again. What was rejected of files is kept before the batch is published.
+What was rejected of files is kept before the batch is published.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from comity.connect.durable import make_folder, sync, write_whole
 from comity.connect.folder import QUARANTINE
 from comity.event.formats.table import is_file_fault
 from comity.logs import log
-from comity.pipeline.doubts import NO_DOUBTS, Doubts
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,26 +49,9 @@ class Quarantine:
     def folder(self) -> Path:
         return self.out / QUARANTINE
 
-    def doubts(self, batch: int) -> Doubts:
-        """What was noted of the files of a batch in an earlier attempt at it."""
-        try:
-            noted = msgspec.json.decode(self._note(batch).read_bytes(), type=_Noted)
-        except FileNotFoundError:
-            return NO_DOUBTS
-        return Doubts(frozenset(noted.whole), noted.unreadable)
-
-    def note(self, batch: int, doubts: Doubts) -> None:
-        """Note which files of a batch made Spark fail, to last."""
-        for file in doubts.whole:
-            log("file in doubt", level=WARNING, file=file, batch=batch)
-        write_whole(self._note(batch), msgspec.json.encode(_Noted(sorted(doubts.whole), dict(doubts.unreadable))))
-
     def forget(self, batch: int) -> None:
-        """Drop the notes of earlier batches, which are not done again."""
+        """Drop what was told of earlier batches, which are not done again."""
         self._told = {(told, file) for told, file in self._told if told >= batch}
-        for note in self.folder.glob(f"{_NOTE}*"):
-            if int(note.stem.removeprefix(_NOTE)) < batch:
-                note.unlink()
 
     def take(self, batch: int, rejected: bytes) -> None:
         """Set a file aside if a rejected record says that it could not be read to its end."""
@@ -108,14 +89,3 @@ class Quarantine:
             return target.exists()
         partial.replace(target)
         return True
-
-    def _note(self, batch: int) -> Path:
-        return self.folder / f"{_NOTE}{batch:08d}.json"
-
-
-_NOTE = ".doubts-"
-
-
-class _Noted(msgspec.Struct):
-    whole: list[str]
-    unreadable: dict[str, str]
