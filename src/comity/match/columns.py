@@ -16,8 +16,15 @@ def column_at(batch: pa.RecordBatch, path: Path) -> pa.Array | None:
     for length in range(len(path), 0, -1):
         at = batch.schema.get_field_index(".".join(path[:length]))
         if at >= 0:
-            return _inside(batch.column(at), path[length:])
+            column = _inside(batch.column(at), path[length:])
+            return None if column is None else _decoded(column)
     return None
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    """The column, without codes unless they are of texts: those alone are worked with as they are."""
+    coded = pa.types.is_dictionary(column.type) and string_column(column.dictionary) is None
+    return column.dictionary_decode() if coded else column
 
 
 def _inside(column: pa.Array, path: Path) -> pa.Array | None:

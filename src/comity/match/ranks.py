@@ -182,15 +182,15 @@ class Ranking:
         kind = column.type
         if pa.types.is_boolean(kind):
             kernels.rank_bools(buffers_of(column, np.uint8), RANK_FALSE, RANK_TRUE, out)
-        elif pa.types.is_integer(kind) and kind != pa.uint64():
+        elif kind == pa.uint64():  # too large for int64, perhaps, and rare
+            out[:] = [self.of_value(value) for value in column.to_pylist()]
+        elif pa.types.is_integer(kind):
             self._of_integers(column if kind == pa.int64() else column.cast(pa.int64()), out)
         elif pa.types.is_floating(kind):
             reals = column if kind == pa.float64() else column.cast(pa.float64())
             kernels.rank_numbers(buffers_of(reals, np.float64), self._scale(float), out)
         elif string_column(column) is not None:
             self._of_texts(column, out)
-        elif pa.types.is_dictionary(kind):
-            self._of_plain_column(column.dictionary_decode(), out)
         else:
             kernels.rank_presence(presence_of(column), self._others, out)
 
