@@ -73,6 +73,8 @@ class Limits:
     """Seconds that one notification is offered to a sink that cannot take it now; then it becomes a dead letter."""
     max_messages_in_flight: int = 100
     """Notifications handed to a sink before its progress is noted; a restart repeats these at the most."""
+    max_stop_s: int = 30
+    """Seconds that a stream has to end when it is asked to; then Java is ended, and after as long again the program."""
     max_parallel_sinks: int = 16
     """Sinks that are sent to at the same time."""
     max_age_days: int = 7_300

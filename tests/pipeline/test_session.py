@@ -227,7 +227,7 @@ def busy(how: str) -> str:
         import os, signal, time
         from comity.cli import main
         from comity.pipeline.session import spark_session
-        from comity.run import spark as runner
+        from comity.run import ending, spark as runner
         from comity.run.observer import Silent
         from comity.run.request import SparkOptions
 
@@ -298,7 +298,7 @@ def test_a_command_that_is_asked_to_end_cleans_up_and_says_nothing(
                     work(spark)
                 finally:
                     print("cleaned", flush=True)
-            runner.on_spark(spark, cleaned)
+            ending.on_spark(spark, cleaned)
 
         main.run(["busy"])
     """

@@ -24,7 +24,8 @@ from comity.cli.screen import Screen
 from comity.cli.session import Format, FormatOption, Session, TypesOption, read_types
 from comity.cli.spark import spark_options
 from comity.errors import ComityError, Faults
-from comity.run.spark import on_spark, start_spark
+from comity.run.ending import on_spark
+from comity.run.spark import start_spark
 
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy

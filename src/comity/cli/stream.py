@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from comity.cli.failure import FAILED, show
 from comity.cli.output import console, write_json
 from comity.cli.progress import StreamLine
 from comity.cli.rejected import print_reasons
 from comity.cli.screen import Screen
 from comity.cli.session import Format
+from comity.limits import limits
+from comity.run.ending import did_not_stop
 
 if TYPE_CHECKING:
     from comity.plan import Summary
@@ -28,6 +33,7 @@ class StreamScreen(Screen):
         self.noun, self.to_stderr = noun, to_stderr
         self._key = "delivered" if noun == "notifications" else noun
         self._line = StreamLine("stream", format=format)
+        self._last_resort: threading.Timer | None = None
 
     def __enter__(self) -> StreamScreen:
         return self
@@ -35,6 +41,8 @@ class StreamScreen(Screen):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._last_resort is not None:
+            self._last_resort.cancel()
         self._line.__exit__(kind, error, trace)
 
     def started(self) -> None:
@@ -65,6 +73,13 @@ class StreamScreen(Screen):
         elif told:
             self._print(f"end: {_shown(told)}")
 
+    def stopping(self) -> None:
+        if self._last_resort is None:
+            # After the first half of it Java is ended, and with it what waits for Java.
+            self._last_resort = threading.Timer(2 * limits().max_stop_s, _leave_in_the_middle, (self.format,))
+            self._last_resort.daemon = True
+            self._last_resort.start()
+
     def stopped(self) -> None:
         if self.format is Format.TEXT:
             console(stderr=True).print("stopped; the same command goes on from here", style="dim")
@@ -87,6 +102,14 @@ class StreamScreen(Screen):
     def _print(self, text: str) -> None:
         console(stderr=self.to_stderr).print(text)
         sys.stdout.flush()
+
+
+def _leave_in_the_middle(format: Format) -> None:
+    """End the program, whatever its threads do. Locks are let go of only then, when nobody writes any more."""
+    show([did_not_stop()], format)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(FAILED)
 
 
 def _told(summary: Summary) -> dict[str, int]:

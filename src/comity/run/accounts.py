@@ -56,5 +56,6 @@ class Accounts:
 
     def stop(self) -> None:
         """Let go of sinks: one that is down would hold the stop until its retries are over."""
+        self.observer.stopping()
         if self.outbox is not None:
             self.outbox.stop()

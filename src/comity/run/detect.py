@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from comity.engine.detect import Detection
 from comity.engine.detect_files import ScannedDetection, can_scan
 from comity.event.files import event_files, read_events
+from comity.run.ending import on_spark
 from comity.run.observer import Observer
 from comity.run.request import HERE, SparkOptions
 from comity.run.sources import STDIN, files_for_spark
-from comity.run.spark import on_spark, start_spark, tasks_told
+from comity.run.spark import start_spark, tasks_told
 
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,10 @@ from comity.errors import ComityError, Misuse, Place
 from comity.federation.watch import Signature, marks, settled
 from comity.language.files import read_bound_patterns
 from comity.run.detect import DetectRequest
+from comity.run.ending import on_spark, wait_for
 from comity.run.observer import Observer
 from comity.run.request import StreamPace
-from comity.run.spark import start_spark, wait_for
+from comity.run.spark import start_spark
 from comity.run.stream import not_read, set_aside
 from comity.run.totals import StreamTotals
 
@@ -84,15 +86,17 @@ def run_detect_stream(request: DetectRequest, out: Path, pace: StreamPace, obser
         on_end=end,
     )
     with closing(stream):
-        query = stream.start(
+        begin = partial(
+            stream.start,
             spark,
             [Path(request.events).resolve()],
             trigger_s=pace.trigger_s,
             until_empty=pace.until_empty,
             files_per_batch=pace.files_per_batch,
         )
-        if not wait_for(query, stream, meanwhile=stream.look_around, stopping=lambda: None):
+        query = on_spark(spark, begin, observer.stopping)
+        if not wait_for(query, stream, meanwhile=stream.look_around, stopping=observer.stopping):
             observer.stopped()
         elif pace.until_empty:
-            stream.finish(spark)
+            on_spark(spark, partial(stream.finish, spark), observer.stopping)
     return totals

@@ -7,11 +7,11 @@ from contextlib import ExitStack, closing
 from comity.logs import log
 from comity.run.accounts import Accounts
 from comity.run.asked import AskedSources
+from comity.run.ending import asked_to_stop
 from comity.run.live_stream import LiveStream
 from comity.run.metrics import MetricsOutput
 from comity.run.observer import Observer, Silent
 from comity.run.request import RunRequest, StreamPace
-from comity.run.spark import asked_to_stop
 from comity.run.stream import landing, not_read, opened, set_aside
 from comity.run.totals import StreamTotals
 
@@ -50,7 +50,7 @@ def run_live(
 
 def _read_on(stream: LiveStream, landed: AskedSources, pace: StreamPace, accounts: Accounts) -> bool:
     """Take what is new, again and again; gives whether it came to its end by itself."""
-    with asked_to_stop() as asked:
+    with asked_to_stop(accounts.stop) as asked:
         if pace.until_empty:
             landed.wait_for_ends()
         waiting = stream.new_files()
@@ -67,5 +67,4 @@ def _read_on(stream: LiveStream, landed: AskedSources, pace: StreamPace, account
                 asked.wait(pace.trigger_s)
             if not waiting and not pace.until_empty:
                 waiting = stream.new_files()
-        accounts.stop()
     return False

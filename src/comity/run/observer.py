@@ -45,6 +45,9 @@ class Observer(Protocol):
     def ended(self, summary: Summary) -> None:
         """A stream came to its end, and reported what that decides."""
 
+    def stopping(self) -> None:
+        """Somebody asked a stream to stop; it may take a while until it has. Called from a thread of its own."""
+
     def stopped(self) -> None:
         """A stream was stopped, because somebody asked for it."""
 
@@ -69,6 +72,8 @@ class Silent:
     def batch_done(self, number: int, summary: Summary, totals: StreamTotals) -> None: ...
 
     def ended(self, summary: Summary) -> None: ...
+
+    def stopping(self) -> None: ...
 
     def stopped(self) -> None: ...
 

@@ -21,11 +21,12 @@ from comity.event.window import Window
 from comity.logs import log
 from comity.plan import Plan, Summary, compile_plan
 from comity.plan.period import Period, during
+from comity.run.ending import on_spark
 from comity.run.observer import Observer, Silent
 from comity.run.request import Engine, RunRequest
 from comity.run.sinks import log_summary, sending, sent
 from comity.run.sources import Given, StoredFiles, kept_events, stored_files, with_kept
-from comity.run.spark import on_spark, start_spark, tasks_told
+from comity.run.spark import start_spark, tasks_told
 
 if TYPE_CHECKING:
     from comity.event.types import EventType

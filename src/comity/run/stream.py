@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from logging import WARNING
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +18,13 @@ from comity.logs import log
 from comity.plan import compile_plan
 from comity.run.accounts import Accounts
 from comity.run.asked import AskedSources, asked_sources
+from comity.run.ending import on_spark, wait_for
 from comity.run.live_stream import NEXT
 from comity.run.metrics import MetricsOutput
 from comity.run.observer import Notice, Observer, Silent
 from comity.run.request import RunRequest, StreamPace
 from comity.run.sinks import sending
-from comity.run.spark import start_spark, wait_for
+from comity.run.spark import start_spark
 
 if TYPE_CHECKING:
     from comity.connect.outbox import Outbox
@@ -52,7 +54,8 @@ def run_stream(
         accounts.start()
         if pace.until_empty:
             landed.wait_for_ends()
-        query = stream.start(
+        begin = partial(
+            stream.start,
             spark,
             folders,
             landed=landed.folders,
@@ -60,6 +63,7 @@ def run_stream(
             until_empty=pace.until_empty,
             files_per_batch=pace.files_per_batch,
         )
+        query = on_spark(spark, begin, accounts.stop)
         request.remember()
         log(
             "stream started",
@@ -75,7 +79,7 @@ def run_stream(
         if not wait_for(query, stream, meanwhile=look, stopping=accounts.stop):
             observer.stopped()
         elif pace.until_empty:
-            stream.finish(spark)
+            on_spark(spark, partial(stream.finish, spark), accounts.stop)
     log("stream stopped", batches=accounts.totals.batches, records=accounts.totals.records)
     return accounts.totals
 
