@@ -11,9 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.event.types import EventType
+from comity.event.types import AttributeType, EventType
 from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE, TRUE, Expression, IsType, rebuild
+from comity.match.columns import column_at
+from comity.match.residual import python_values
 from comity.match.typed import TypedMatcher
 from comity.pattern.bank import Bank
 from comity.pattern.correlation import Path, canonical, key_text
@@ -65,7 +67,7 @@ class OperandMatcher:
 
     def candidates(self, batch: pa.RecordBatch, lines: pa.Array | None = None) -> pa.Table:
         """The candidates among the events of a batch; `lines` are the JSON of the events, for patterns that need it."""
-        taker = _Taker(self.bank, batch, lines)
+        taker = _Taker(self.bank, self.type, batch, lines)
         whole = np.arange(batch.num_rows)
         found = [taker.rows(number, operand, whole) for number, operand in self._always]
         found += self._matched(batch, taker)
@@ -89,6 +91,7 @@ class _Taker:
     """Takes rows of a batch as candidates; keys are worked out once for all operands that have the same."""
 
     bank: Bank
+    type: EventType
     batch: pa.RecordBatch
     lines: pa.Array | None
     _keys: dict[tuple[tuple[Path, ...], ...], pa.Array] = field(default_factory=dict, init=False)
@@ -113,7 +116,7 @@ class _Taker:
 
     def _key(self, parts: tuple[tuple[Path, ...], ...]) -> pa.Array:
         if parts not in self._keys:
-            self._keys[parts] = _key_column(self.batch, parts)
+            self._keys[parts] = _key_column(self.batch, self.type, parts)
         return self._keys[parts]
 
     def _lines(self, taken: pa.Array) -> pa.Array:
@@ -128,16 +131,18 @@ def _of_type(condition: Expression, type: EventType) -> Expression:
     return rebuild(condition, lambda part: _of_type(part, type))
 
 
-def _key_column(batch: pa.RecordBatch, parts: Sequence[tuple[Path, ...]]) -> pa.Array:
+def _key_column(batch: pa.RecordBatch, type: EventType, parts: Sequence[tuple[Path, ...]]) -> pa.Array:
     """The text of the correlation key of each event; null for one without."""
     if not parts:
         return pa.array([key_text(())]).take(pa.array(np.zeros(batch.num_rows, np.int64)))
-    columns = [_column(batch, path) for part in parts for path in part]
-    codes, uniques = zip(*(_encoded(column) for column in columns), strict=True)
-    combined = np.zeros(batch.num_rows, np.int64)
+    paths = [path for part in parts for path in part]
+    codes, uniques = zip(*(_encoded(_column(batch, path), type.attribute_at(path)) for path in paths), strict=True)
+    combined, most = np.zeros(batch.num_rows, np.int64), 1
     for code, values in zip(codes, uniques, strict=True):
-        combined = combined * (len(values) + 1) + code + 1
-    if len(columns) == 1:  # the codes are those of the values, and nothing is sorted
+        if most * (len(values) + 1) > 2**63:  # numbered anew: as many as there are rows, at most
+            combined, most = np.unique(combined, return_inverse=True)[1].reshape(-1), batch.num_rows
+        combined, most = combined * (len(values) + 1) + code + 1, most * (len(values) + 1)
+    if len(paths) == 1:  # the codes are those of the values, and nothing is sorted
         texts = [_text(parts, [value]) for value in uniques[0]]
         return pa.array([None, *texts], pa.string()).take(pa.array(combined))
     _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
@@ -159,16 +164,20 @@ def _text(parts: Sequence[tuple[Path, ...]], values: Sequence[object]) -> str | 
     return key_text(tuple(key))
 
 
-def _encoded(column: pa.Array) -> tuple[Longs, list[object]]:
+def _encoded(column: pa.Array, declared: AttributeType | None) -> tuple[Longs, Sequence[object]]:
     """By event, the number of its value, or -1; and the values."""
+    kind = declared.kind if declared else None
+    if pa.types.is_nested(column.type):  # which Arrow has no codes for: every event has a value of its own
+        codes = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.arange(len(column)), -1)
+        return codes, python_values(column, kind)
     encoded = column.dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes, encoded.dictionary.to_pylist()
+    return codes, python_values(encoded.dictionary, kind)
 
 
 def _column(batch: pa.RecordBatch, path: Path) -> pa.Array:
-    name = ".".join(path)
-    return batch.column(name) if name in batch.schema.names else pa.nulls(batch.num_rows, pa.string())
+    found = column_at(batch, path)
+    return pa.nulls(batch.num_rows, pa.string()) if found is None else found
 
 
 def _ties(batch: pa.RecordBatch, path: Path | None) -> pa.Array:
