@@ -61,7 +61,7 @@ def canonical(value: Value | None) -> Any:
         case datetime() | timedelta() | bytes():
             return (type(value).__name__, str(value))
         case Point():
-            return ("point", value.x, value.y)
+            return ("point", value.x + 0.0, value.y + 0.0)  # as texts -0.0 and 0.0 differ
         case list():
             return ("list", *(canonical(item) for item in value))
         case dict():
