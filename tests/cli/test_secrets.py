@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from comity.limits import limited
 from comity.testing.receiver import PlannedReply, WebhookReceiver
 
 SECRET = "s3cr3t-T0K3N"
@@ -18,6 +19,13 @@ def receiver():
     with WebhookReceiver() as found:
         found.answers.extend([PlannedReply.REFUSE] * 1_000)
         yield found
+
+
+@pytest.fixture
+def one_attempt():
+    """The environment says it only to a new process; this one has read its limits."""
+    with limited(max_delivery_attempts=1):
+        yield
 
 
 def address(receiver: WebhookReceiver) -> str:
@@ -37,8 +45,8 @@ def written(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("log_format", ["text", "json"])
-def test_a_run_tells_no_secret(comity, tmp_path, monkeypatch, receiver, is_down, log_format):
-    monkeypatch.setenv("COMITY_MAX_DELIVERY_ATTEMPTS", "1")
+@pytest.mark.usefixtures("one_attempt")
+def test_a_run_tells_no_secret(comity, tmp_path, receiver, is_down, log_format):
     federation(tmp_path, json.dumps({"url": address(receiver)}))
     if is_down:
         receiver.stop()
