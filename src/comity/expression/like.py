@@ -10,7 +10,7 @@ from enum import Enum
 from functools import lru_cache
 
 from comity.errors import Misuse, Place
-from comity.expression.regex.parse import compiled
+from comity.expression.regex.parse import compiled, parse_regex
 from comity.expression.regex.tree import ANY, ANY_RUN, Regex, literal, sequence
 
 
@@ -118,3 +118,11 @@ def _token_parts(token: Token) -> tuple[Regex, ...]:
         return (ANY_RUN,)
     assert isinstance(token, str)
     return tuple(literal(char) for char in token)
+
+
+def check_pattern(test: str, pattern: str) -> None:
+    """Refuse a pattern that a text test cannot have."""
+    if test == "like":
+        like_matcher(pattern)
+    elif test == "matches":
+        parse_regex(pattern)

@@ -18,8 +18,8 @@ from comity.event.kinds import Point, in_range
 from comity.event.times import parse_duration, parse_timestamp
 from comity.expression.constraints import expand_constraint
 from comity.expression.driver import Driver, Unfit
-from comity.expression.like import like_matcher
-from comity.expression.regex.parse import parse_regex
+from comity.expression.flat import DEPTH, OPERATORS, read_flat
+from comity.expression.like import check_pattern
 from comity.expression.tree import (
     FALSE,
     TRUE,
@@ -44,7 +44,7 @@ from comity.expression.tree import (
     is_truth,
     walk,
 )
-from comity.limits import limits
+from comity.limits import Limits, limits
 
 _NUMBER = re.compile(r"\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+")
 _LONG_NUMBER = re.compile(r"\d{19}")
@@ -114,7 +114,8 @@ def as_filter(tree: Expression) -> Expression:
 
 def parse_text(text: str) -> Parsed:
     """The tree together with its text."""
-    bound = limits().max_filter_chars
+    bounds = limits()
+    bound = bounds.max_filter_chars
     if len(text) > bound:
         raise Misuse(
             f"the expression has {len(text):,} characters, the limit is {bound:,}",
@@ -122,13 +123,26 @@ def parse_text(text: str) -> Parsed:
             hint="split it, or raise COMITY_MAX_FILTER_CHARS",
         )
     _check_characters(text)
+    return Parsed(_read_at_once(text, bounds) or _parsed(text), text)
+
+
+def _read_at_once(text: str, bounds: Limits) -> Expression | None:
+    """The tree of a flat filter; None when the parser has to look at the text."""
     try:
-        tree = _driver().parse(text)[0]
+        return read_flat(text) if bounds.max_expression_depth >= DEPTH else None
+    except Misuse:
+        return None
+
+
+def _parsed(text: str) -> Expression:
+    """The tree that the parser makes."""
+    try:
+        tree: Expression = _driver().parse(text)[0]
     except (Unfit, Misuse):
         tree = _parsed_with_places(text)
     if _LONG_NUMBER.search(text):
         _check_integers(tree, text)
-    return Parsed(tree, text)
+    return tree
 
 
 def _parsed_with_places(text: str) -> Expression:
@@ -247,7 +261,7 @@ class _Builder(Transformer[Token, Any]):
 
     def compare(self, parts: list[Any]) -> _Sized:
         left, operator, right = parts
-        return Compare(_PLAIN.get(operator) or str(operator), left[0], right[0]), _deeper(left, right)
+        return Compare(OPERATORS[str(operator)], left[0], right[0]), _deeper(left, right)
 
     def between(self, parts: list[Any]) -> _Sized:
         operand, negated, low, high = parts
@@ -326,9 +340,6 @@ class _Builder(Transformer[Token, Any]):
         return FALSE, 1
 
 
-_PLAIN = {"==": "=", "<>": "!="}
-
-
 def _constant_of(read: Callable[[str], Any], token: str, text: str | None = None) -> _Sized:
     """The literal that a token, or a part of it, spells; errors stand at the token."""
     try:
@@ -342,14 +353,6 @@ def _located(error: Misuse, token: str, after: int = 0) -> ComityError:
     if not isinstance(token, Token):
         return error
     return error.located(None, token.line or 1, (token.column or 1) + after)
-
-
-def check_pattern(test: str, pattern: str) -> None:
-    """Refuse a pattern that a text test cannot have."""
-    if test == "like":
-        like_matcher(pattern)
-    elif test == "matches":
-        parse_regex(pattern)
 
 
 def _unquoted(token: str) -> str:

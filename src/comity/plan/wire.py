@@ -17,7 +17,7 @@ from comity.event.kinds import Kind
 from comity.event.types import AttributeType
 from comity.expression.extensions import ExtensionFunction
 from comity.expression.functions import FUNCTIONS
-from comity.expression.parse import check_pattern
+from comity.expression.like import check_pattern
 from comity.expression.tree import (
     MIRRORED,
     And,
