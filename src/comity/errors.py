@@ -7,6 +7,7 @@ Three branches say who has to act. `Misuse` is bad input (the caller mends it; t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 from comity.visible import visible
 
@@ -36,6 +37,14 @@ class Place:
         own_line, own_column = self.line or 1, self.column or 1
         shifted = column + own_column - 1 if own_line == 1 else own_column
         return Place(file=file, line=line + own_line - 1, column=shifted, path=self.path)
+
+
+class ErrorParts(TypedDict, total=False):
+    """What an error may tell beside its message and code."""
+
+    place: Place | None
+    hint: str | None
+    excerpt: str | None
 
 
 class ComityError(Exception):

@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from comity.errors import Misuse
 from comity.event import EVENT, AttributeType, Event, EventType, Kind, Rejected, Taxonomy, read_events
 from comity.event.files import read_json_lines
-from comity.event.formats.avro import encode_avro, write_avro_events
+from comity.event.formats.avro import write_avro_events
+from comity.testing.tables import encode_avro
 from tests.event.generate import event_types, events, structs
 
 FIRE = EventType("Fire", "house", EVENT, {"heat": AttributeType(Kind.FLOAT)})

@@ -171,7 +171,7 @@ def _elements() -> Iterator[bytes]:
 
 
 def _containers() -> Iterator[bytes]:
-    from comity.event.formats.avro import encode_avro
+    from comity.testing.tables import encode_avro
 
     yield hostile.good(2)
     yield encode_avro([Event("1", "/a", "n.T", data={"heat": 1.5, "tags": ["a"]})], _TYPE)

@@ -20,7 +20,6 @@ from comity.meaning.conversions import (
     RateConversion,
     Registered,
     composed,
-    scale_conversion,
     unit_conversion,
 )
 from comity.meaning.rates import Rates
@@ -34,7 +33,7 @@ factors = numbers.filter(bool)
 linear = st.one_of(
     st.builds(LinearConversion, factors, numbers),
     st.sampled_from([("degC", "degF"), ("m", "[in_i]"), ("mm[Hg]", "kPa")]).map(lambda pair: unit_conversion(*pair)),
-    st.builds(scale_conversion, st.integers(1, 1_000), st.integers(1, 1_000)),
+    st.builds(LinearConversion, st.fractions(min_value=0, max_denominator=1_000).filter(bool)),
 )
 numeric = st.one_of(linear, st.just(RateConversion(RATES, "EUR", "USD")), st.just(RateConversion(RATES, "USD", "EUR")))
 tables = st.builds(

@@ -12,7 +12,6 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from comity.event import Event, decode
-from comity.event.formats.avro import encode_avro
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
 from comity.limits import limited
@@ -28,6 +27,7 @@ from comity.plan import compile_plan
 from comity.profile.blocks import parse_composite
 from comity.profile.profile import Profile
 from comity.testing.poison import parquet_with_broken_page, truncated, truncated_gzip
+from comity.testing.tables import encode_avro
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 TIME = "2026-11-10T10:00:00Z"

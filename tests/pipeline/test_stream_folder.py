@@ -20,7 +20,6 @@ from pyspark.sql import SparkSession
 from comity.connect.folder import CHECKPOINT
 from comity.errors import Misuse
 from comity.event import Event, decode, encode
-from comity.event.formats.avro import encode_avro
 from comity.event.formats.table import FORMATS, FileFormat
 from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 from comity.federation import load
@@ -28,6 +27,7 @@ from comity.federation.watch import WatchedFederation
 from comity.pipeline.stream import StreamRun
 from comity.plan.stages import Summary
 from comity.testing.power_cut import strict_disk
+from comity.testing.tables import encode_avro
 
 pytestmark = pytest.mark.spark
 

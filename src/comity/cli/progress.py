@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from comity.cli.terminal import Terminal
-
-Clock = Callable[[], float]
 
 
 def is_shown(format: Format, terminal: Terminal | None = None) -> bool:

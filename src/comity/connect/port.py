@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Unpack, runtime_checkable
 
-from comity.errors import Permanent, Place, Retryable
+from comity.errors import ErrorParts, Permanent, Retryable
 from comity.event.formats.jsonlines import Rejected, TypeLookup
 from comity.event.taxonomy import Taxonomy
 
@@ -199,17 +199,9 @@ class NotTaken(Retryable):
     """A sink cannot take more now: the first `taken` messages were, the others may be offered again."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        code: str,
-        taken: int = 0,
-        retry_after_s: float | None = None,
-        place: Place | None = None,
-        hint: str | None = None,
-        excerpt: str | None = None,
+        self, message: str, *, code: str, taken: int = 0, retry_after_s: float | None = None, **told: Unpack[ErrorParts]
     ) -> None:
-        super().__init__(message, code=code, place=place, hint=hint, excerpt=excerpt)
+        super().__init__(message, code=code, **told)
         self.taken = taken
         self.retry_after_s = retry_after_s
 
@@ -220,17 +212,8 @@ class Refused(Permanent):
     Those after it were not looked at and may be offered again.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str,
-        taken: int = 0,
-        place: Place | None = None,
-        hint: str | None = None,
-        excerpt: str | None = None,
-    ) -> None:
-        super().__init__(message, code=code, place=place, hint=hint, excerpt=excerpt)
+    def __init__(self, message: str, *, code: str, taken: int = 0, **told: Unpack[ErrorParts]) -> None:
+        super().__init__(message, code=code, **told)
         self.taken = taken
 
 

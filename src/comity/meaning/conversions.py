@@ -88,15 +88,6 @@ def unit_conversion(source: str, target: str) -> LinearConversion:
     return LinearConversion(found.factor, found.offset)
 
 
-def scale_conversion(source: int | Fraction, target: int | Fraction) -> LinearConversion:
-    """From values that count in multiples of one scale to multiples of another.
-
-    >>> scale_conversion(1000, 1).apply(Fraction(4))
-    Fraction(4000, 1)
-    """
-    return LinearConversion(Fraction(source) / Fraction(target))
-
-
 @dataclass(frozen=True)
 class CodeTable:
     """From code to code by rows; a code without a row becomes the default, nothing if there is none.

@@ -20,7 +20,6 @@ from comity.language.reasons import shortened
 from comity.limits import limits
 from comity.plan.stages import Summary
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OTHER = "other"
 """The label under which everything beyond the bound is counted."""
 UNKNOWN = "unknown"

@@ -28,7 +28,6 @@ from comity.testing.texts import Declared, filter_text, paths_of, value_text
 SOURCE_DOMAINS = ("plant", "house", "Plant")
 """Two of them differ in case only."""
 OBSERVER = "office"
-_TYPE_NAMES = ("Reading", "Special", "reading")
 _TABLES = {"levels": {"a": 1, "ab": 3, "": -2}, "names": {"a": "first", "b": "", "Straße": "Größe"}}
 
 _DEVICE: Declared = {

@@ -1,9 +1,10 @@
-"""Generated records as rows of CSV and Parquet."""
+"""Generated records as rows of CSV and Parquet, and events as files of Avro."""
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from comity.errors import Misuse
 from comity.event.event import Event
+from comity.event.formats.avro import write_avro_events
 from comity.event.formats.csv import ENVELOPE_COLUMNS, encode_header, encode_row, read_header
 from comity.event.kinds import Kind
 from comity.event.scan.columns import SCALARS, arrow_type
@@ -19,6 +21,13 @@ from comity.event.times import format_duration
 from comity.event.types import EventType
 
 _SCALARS: Mapping[Kind, pa.DataType] = {**SCALARS, Kind.DURATION: pa.string()}
+
+
+def encode_avro(events: Iterable[Event], type: EventType) -> bytes:
+    """A file of Avro with events of one type."""
+    stream = io.BytesIO()
+    write_avro_events(events, [type], stream)
+    return stream.getvalue()
 
 
 def csv_lines(chance: Random, events: Sequence[Event], types: Sequence[EventType], odd: int) -> list[bytes]:

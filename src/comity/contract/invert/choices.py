@@ -32,7 +32,6 @@ from comity.expression.tree import (
 )
 
 _EXACT_KEYS = frozenset({Kind.STRING, Kind.INT, Kind.BOOL})
-Rows = tuple[tuple[Value, Value], ...]
 
 
 def peel_lookup(node: Lookup, value: Expression, known: InversionFacts, peel: Peel) -> Iterator[Finding]:

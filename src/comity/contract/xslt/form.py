@@ -18,7 +18,6 @@ from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped, unused-ignore]
 
-from comity.event.event import Event
 from comity.event.kinds import Kind, Point, Value, in_range
 from comity.event.schemas.names import EVENT_URI, identifier
 from comity.event.times import parse_duration, parse_timestamp
@@ -95,12 +94,6 @@ _READERS: Mapping[Kind, Callable[[str], Value | None]] = {
     Kind.DURATION: parse_duration,
     Kind.BYTES: _bytes,
 }
-
-
-def write_event(event: Event, type: EventType) -> str:
-    """The XML of an event, as one of the given type."""
-    given = {name: getattr(event, name) for name in ENVELOPE_ATTRIBUTES}
-    return write_record(type.name, given, event.data, type)
 
 
 def write_record(name: str, envelope: Mapping[str, Value], data: Mapping[str, Value], type: EventType) -> str:

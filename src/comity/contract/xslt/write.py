@@ -17,7 +17,6 @@ from comity.contract.xslt.form import ENVELOPE_PARTS
 from comity.contract.xslt.literals import xpath_literal, xpath_text
 from comity.contract.xslt.run import FUNCTIONS_URI, XSL
 from comity.contract.xslt.xpath import XPath, refused
-from comity.errors import Misuse
 from comity.event.kinds import Kind
 from comity.event.schemas.names import EVENT_URI, identifier
 from comity.event.types import AttributeType, EventType
@@ -202,17 +201,3 @@ def _add_functions(sheet: Any) -> None:
 
 def _called_in(element: Any) -> list[str]:
     return [name for one in element.iter() for text in one.attrib.values() for name in _CALLED.findall(str(text))]
-
-
-def check_printable(mapping: Mapping) -> list[Misuse]:
-    """What keeps a mapping from being printed, one error for each attribute."""
-    faults: list[Misuse] = []
-    for step in mapping.steps:
-        for _, expression in step.expressions:
-            printer = XPath(step.source)
-            try:
-                _check_whole(expression, printer)
-                printer.value(expression)
-            except Misuse as error:
-                faults.append(error)
-    return faults

@@ -95,17 +95,6 @@ def _size(content: IO[bytes]) -> int:
     return size
 
 
-def encode_avro(events: Iterable[Event], type: EventType) -> bytes:
-    """A file with events of one type; see `write_avro_events`.
-
-    >>> encode_avro([Event("1", "/a", "house.Fire")], EventType("Fire", "house"))[:4]
-    b'Obj\\x01'
-    """
-    stream = io.BytesIO()
-    write_avro_events(events, [type], stream)
-    return stream.getvalue()
-
-
 def write_avro_events(events: Iterable[Event], types: Sequence[EventType], stream: IO[bytes]) -> int:
     """Write a file with events of some types; gives how many. Raises `Misuse` for an event of another type."""
     names = {one.qualified_name for one in types}

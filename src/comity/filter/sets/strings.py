@@ -24,7 +24,7 @@ class StringSet:
     An interval holds its lower end and not its upper one, which is no loss: the string next to s is s + "\0", so
     `x > s` begins there and `x <= s` ends there. The empty string is the least cut. A set that takes more than that
     holds an automaton instead; one that an operation makes simple again goes back to intervals, so equal sets compare
-    equal unless one of them is an automaton of very many intervals: `same_as` decides these too.
+    equal unless one of them is an automaton of very many intervals; then both cover each other.
 
     >>> words = StringSet.prefix("ab").intersect(StringSet.suffix("z"))
     >>> words.contains("abz"), words.covers(StringSet.of(["abz", "abbz"])), words.sample()
@@ -209,10 +209,6 @@ class StringSet:
             if (members := few._tested_members()) is not None:
                 return any(map(rest.contains, members))
         return self.automaton().meets(other.automaton(), INTERSECTION)
-
-    def same_as(self, other: StringSet) -> bool:
-        """Whether both hold the same strings, in whatever form."""
-        return self == other or (self.covers(other) and other.covers(self))
 
     @property
     def is_interval_union(self) -> bool:

@@ -186,10 +186,6 @@ class ValueSet:
             or self.strings.overlaps(other.strings)
         )
 
-    def same_as(self, other: ValueSet) -> bool:
-        """Whether both hold the same, in whatever form."""
-        return self == other or (self.covers(other) and other.covers(self))
-
     def __contains__(self, value: Value) -> bool:
         return self.contains(value)
 
