@@ -195,6 +195,7 @@ def test_integers_are_looked_up_or_searched_with_the_same_result() -> None:
         assert column_ranks(ranking, pa.array(values, pa.int64())) == expected
     assert ranking_of([0, 1 << 20])._lookup is not None
     assert ranking_of([0, (1 << 20) + 1])._lookup is None
+    assert ranking_of([-(1 << 20), 1 << 20])._lookup is None
 
 
 def test_a_ranking_travels_without_what_is_made_again() -> None:
