@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from hypothesis import given
@@ -39,6 +40,16 @@ def test_keys_are_equal_where_values_are(one: Any, other: Any) -> None:
     assert (keys[0] == keys[1]) == equal
     assert (key_text(keys[0]) == key_text(keys[1])) == equal
     assert not equal or hash(keys[0]) == hash(keys[1])
+
+
+def test_keys_of_numbers_and_points_are_equal_where_they_are() -> None:
+    some = [0, 0.0, -0.0, 0.5, 1, 1.0, -1.5, True, False, 2**53, 2.0**53, 2**53 + 1, 2**63 - 1, 2.0**63, 1e300, "0"]
+    some += [Point(x, y) for x in (0.0, -0.0, 1.0) for y in (0.0, -0.0)]
+    same = bind_text("x = y", Scope())
+    for one, other in product(some, some):
+        equal = holds(same, {("x",): one, ("y",): other})
+        assert (canonical(one) == canonical(other)) == equal, (one, other)
+        assert (key_text((canonical(one),)) == key_text((canonical(other),))) == equal, (one, other)
 
 
 def test_points_that_differ_in_the_sign_of_zero_are_of_one_trace() -> None:
