@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -19,8 +16,7 @@ from comity.language import EVERYTHING, NOTHING, Language, LanguageCapability, M
 from comity.language.capability import EQUALITY, ORDER, RANGES, for_kinds
 from comity.language.languages import LANGUAGES
 from comity.language.parquet import CAPABILITY as PARQUET
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "split.txt"
+from tests.golden_pairs import blocks
 
 READING = Taxonomy.from_document(
     parse_document(
@@ -71,13 +67,7 @@ VARIANTS = [
 KNOWN = {**LANGUAGES, **{one.name: one for one in VARIANTS}}
 
 
-def _cases() -> Iterator[dict[str, str]]:
-    text = re.sub(r"^#.*\n", "", GOLDEN.read_text(encoding="utf-8"), flags=re.M)
-    for block in text.strip().split("\n\n"):
-        yield dict(line.split(": ", 1) for line in block.strip().splitlines())
-
-
-CASES = list(_cases())
+CASES = blocks("split.txt")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['language']}: {case['filter']}"[:80])

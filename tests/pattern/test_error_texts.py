@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
+from tests.golden_pairs import blocks
 from tests.pattern.letters import profile
 
 from comity.errors import ComityError, Faults
@@ -18,14 +17,6 @@ from comity.pattern.tree import Operand, Pattern, Selection, walk
 from comity.profile.blocks import parse_composite
 from comity.testing.absences import absences
 from comity.testing.patterns import patterns
-
-GOLDEN = Path(__file__).parents[1] / "golden"
-
-
-def cases(file: str) -> list[dict[str, str]]:
-    text = re.sub(r"^#.*\n", "", (GOLDEN / file).read_text(encoding="utf-8"), flags=re.M)
-    blocks = (block.strip() for block in text.split("\n\n"))
-    return [dict(line.split(": ", 1) for line in block.splitlines()) for block in blocks if block]
 
 
 def told(error: ComityError) -> Iterator[str]:
@@ -39,7 +30,7 @@ def wanted(case: dict[str, str]) -> list[str]:
     return [case[name] for name in names if name in case]
 
 
-@pytest.mark.parametrize("case", cases("pattern_errors.txt"), ids=lambda case: case["on"])
+@pytest.mark.parametrize("case", blocks("pattern_errors.txt"), ids=lambda case: case["on"])
 def test_foreign_spelling_in_a_profile(case: dict[str, str]) -> None:
     with pytest.raises(ComityError) as caught:
         parse_composite(f"profile p\non {case['on']}")
@@ -47,7 +38,7 @@ def test_foreign_spelling_in_a_profile(case: dict[str, str]) -> None:
     parse_composite(f"profile p\non {case['instead']}")[1].bind("p")
 
 
-@pytest.mark.parametrize("case", cases("rdl_errors.txt"), ids=lambda case: case["rule"])
+@pytest.mark.parametrize("case", blocks("rdl_errors.txt"), ids=lambda case: case["rule"])
 def test_foreign_spelling_in_a_rule(case: dict[str, str]) -> None:
     with pytest.raises(ComityError) as caught:
         parse_rdl(f"rule r\n{case['rule']}")
@@ -55,7 +46,7 @@ def test_foreign_spelling_in_a_rule(case: dict[str, str]) -> None:
     parse_rdl(f"rule r\n{case['instead']}")
 
 
-@pytest.mark.parametrize("case", cases("unbounded_patterns.txt"), ids=lambda case: case["on"])
+@pytest.mark.parametrize("case", blocks("unbounded_patterns.txt"), ids=lambda case: case["on"])
 def test_unbounded_pattern(case: dict[str, str]) -> None:
     with pytest.raises(ComityError) as caught:
         check_bounded([profile(case["on"])])
