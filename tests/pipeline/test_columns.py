@@ -19,9 +19,18 @@ from comity.event.kinds import Kind, Point, kind_of, to_microseconds
 from comity.event.types import AttributeType, EventType
 from comity.expression.bind import bind_text
 from comity.expression.evaluate import evaluate, holds
+from comity.expression.kinds import kinds_of
 from comity.expression.scope import Scope
 from comity.expression.tree import Arithmetic, Attribute, Compare, Exists, Expression, Literal, Lookup, Not
-from comity.pipeline.columns.columns import OpenColumns, TypedColumns, compile_filter, compile_truth, compile_value
+from comity.pipeline.columns.columns import (
+    AttributeColumns,
+    OpenColumns,
+    TypedColumns,
+    compile_filter,
+    compile_truth,
+    compile_value,
+    value_alternatives,
+)
 from comity.pipeline.wrap import wrap_open, wrap_typed
 from comity.testing.expressions import (
     OPEN_PATHS,
@@ -202,6 +211,19 @@ EDGE_EVENTS = _edge_events()
 def test_filters_edges(spark: SparkSession) -> None:
     nodes = [bind_text(text, Scope(type=SAMPLE)) for text in EDGES]
     check_filters(*typed(spark, EDGE_EVENTS), [*nodes, *map(Not, nodes)], TYPED)
+
+
+@MANY
+@given(st.lists(SCALARS, min_size=20, max_size=40), st.lists(open_values(), min_size=20, max_size=40))
+def test_alternatives_are_kinds_of_the_one_inference(
+    spark: SparkSession, typed_nodes: list[Expression], open_nodes: list[Expression]
+) -> None:
+    """That none is left out which a value can have is shown by comparing values."""
+    both: tuple[tuple[AttributeColumns, list[Expression]], ...] = ((TYPED, typed_nodes), (OPEN, open_nodes))
+    for columns, nodes in both:
+        for node in nodes:
+            inferred = kinds_of(node, lambda path: frozenset(columns.alternatives(path)))  # noqa: B023
+            assert set(value_alternatives(node, columns)) <= inferred, node
 
 
 READING = EventType(

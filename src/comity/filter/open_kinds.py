@@ -1,12 +1,17 @@
-"""Which classes of values an attribute without a declared kind can hold: those that its constraints give it."""
+"""Which classes of values an attribute without a declared kind can hold: those that its constraints give it.
+
+The kinds of operations are those of the one inference. What is added here is what an operand without a kind is taken to
+be; so this says less than what is possible, and `tests/filter/test_open_kinds.py` holds the two together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from comity.event.kinds import Kind, kind_of
+from comity.event.kinds import ANY_KIND, NUMBERS, Kind, kind_of
 from comity.expression.functions import FUNCTIONS
+from comity.expression.kinds import Kinds, arithmetic_kinds, call_kinds, kinds_of, negative_kinds
 from comity.expression.tree import (
     Arithmetic,
     Attribute,
@@ -16,7 +21,6 @@ from comity.expression.tree import (
     Conditional,
     Expression,
     In,
-    Literal,
     Lookup,
     Negative,
     TextTest,
@@ -25,8 +29,6 @@ from comity.expression.tree import (
 from comity.filter.sets.values import CLASS_OF_KIND
 
 Path = tuple[str, ...]
-
-_NUMBERS = frozenset({"numbers"})
 
 
 def open_classes(trees: Iterable[Expression]) -> Mapping[Path, frozenset[str]]:
@@ -59,17 +61,17 @@ class _Found:
             case In(operand, items):
                 self.meet([operand, *items])
             case TextTest(_, operand):
-                self.give(operand, {"strings"})
-            case Arithmetic(_, left, right):
-                for operand, other in ((left, right), (right, left)):
-                    self.give(operand, self.known(other) or _NUMBERS)
+                self.give(operand, {Kind.STRING})
+            case Arithmetic():
+                for operand, kinds in zip((node.left, node.right), self.operands(node), strict=True):
+                    self.give(operand, kinds)
             case Negative(operand):
-                self.give(operand, _NUMBERS)
+                self.give(operand, NUMBERS)
             case Call(name, arguments) if name in FUNCTIONS:
                 for operand, kinds in zip(arguments, FUNCTIONS[name].takes, strict=False):
-                    self.give(operand, {CLASS_OF_KIND[kind] for kind in kinds})
+                    self.give(operand, kinds)
             case Lookup(_, key, rows):
-                self.give(key, {CLASS_OF_KIND[kind] for known, _ in rows if (kind := kind_of(known))})
+                self.give(key, {kind for known, _ in rows if (kind := kind_of(known))})
             case Attribute(path):
                 for length in range(1, len(path)):
                     self.classes.setdefault(path[:length], set()).add("other")
@@ -79,34 +81,40 @@ class _Found:
         paths = [operand.path for operand in operands if isinstance(operand, Attribute)]
         for path in paths[1:]:
             self.leader[self.find(path)] = self.find(paths[0])
-        known = frozenset().union(*(self.known(operand) for operand in operands))
+        known = _classes(frozenset().union(*map(self.known, operands)))
         for path in paths:
             self.classes.setdefault(path, set()).update(known)
 
-    def give(self, operand: Expression, classes: Iterable[str]) -> None:
+    def give(self, operand: Expression, kinds: Iterable[Kind]) -> None:
         if isinstance(operand, Attribute):
-            self.classes.setdefault(operand.path, set()).update(classes)
+            self.classes.setdefault(operand.path, set()).update(_classes(kinds))
 
-    def known(self, operand: Expression) -> frozenset[str]:
-        """The classes of a value expression, as far as the expression itself tells."""
+    def known(self, operand: Expression) -> Kinds:
+        """The kinds of a value expression, as far as the expression itself tells: nothing for an attribute."""
         match operand:
-            case Literal(value):
-                kind = kind_of(value)
-                return frozenset({CLASS_OF_KIND[kind]} if kind else ())
-            case Arithmetic(_, left, right):
-                return self.known(left) | self.known(right) or _NUMBERS
-            case Negative():
-                return _NUMBERS
+            case Arithmetic(symbol):
+                return arithmetic_kinds(symbol, *self.operands(operand))
+            case Negative(inner):
+                return negative_kinds(self.known(inner) or NUMBERS)
             case Conditional(_, then, otherwise):
                 return self.known(then) | self.known(otherwise)
-            case Call(name, arguments) if name in FUNCTIONS:
-                gives = FUNCTIONS[name].gives(Kind.FLOAT)
-                return frozenset({CLASS_OF_KIND[gives]})
-            case Call(_, arguments):
-                return frozenset().union(*(self.known(argument) for argument in arguments))
-            case Lookup(_, _, rows):
-                return frozenset(CLASS_OF_KIND[kind] for _, value in rows if (kind := kind_of(value)))
-        return frozenset()
+            case Call(name, arguments):
+                told = [self.known(argument) for argument in arguments]
+                if name not in FUNCTIONS:
+                    return frozenset().union(*told)
+                taken = FUNCTIONS[name].takes
+                return call_kinds(FUNCTIONS[name], [own or can & NUMBERS or can for own, can in zip(told, taken)])
+        return kinds_of(operand, _nothing)
+
+    def operands(self, node: Arithmetic) -> tuple[Kinds, Kinds]:
+        """The kinds of both operands; one that tells none is like the other, or what goes with that, or a number."""
+        left, right = self.known(node.left), self.known(node.right)
+        like = left or right or NUMBERS
+        if arithmetic_kinds(node.operator, left or like, right or like):
+            return left or like, right or like
+        before = frozenset(kind for kind in ANY_KIND if arithmetic_kinds(node.operator, frozenset({kind}), right))
+        behind = frozenset(kind for kind in ANY_KIND if arithmetic_kinds(node.operator, left, frozenset({kind})))
+        return left or before, right or behind
 
     def find(self, path: Path) -> Path:
         while self.leader.setdefault(path, path) != path:
@@ -119,3 +127,11 @@ class _Found:
             joint.setdefault(self.find(path), set()).update(classes)
         every = {path: frozenset(joint[self.find(path)]) for path in self.classes}
         return {path: classes for path, classes in every.items() if classes}
+
+
+def _nothing(path: Path) -> Kinds:
+    return frozenset()
+
+
+def _classes(kinds: Iterable[Kind]) -> set[str]:
+    return {CLASS_OF_KIND[kind] for kind in kinds}

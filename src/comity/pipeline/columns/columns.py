@@ -61,6 +61,7 @@ __all__ = [
     "compile_truth",
     "compile_value",
     "open_column_name",
+    "value_alternatives",
 ]
 
 
@@ -76,7 +77,7 @@ def compile_truth(node: Expression, columns: AttributeColumns) -> Column:
 
 def compile_value(node: Expression, columns: AttributeColumns, kind: Kind) -> Column:
     """The value of an expression where it is of the kind, null where it is missing or of another kind."""
-    found = _value(node, columns).get(kind)
+    found = value_alternatives(node, columns).get(kind)
     return F.lit(None) if found is None else found.present
 
 
@@ -137,16 +138,16 @@ def _combined(node: And | Or, parts: list[_Truth]) -> _Truth:
 def _atom(node: Expression, columns: AttributeColumns) -> _Truth:
     match node:
         case Compare(symbol, left, right):
-            operands = [_value(left, columns), _value(right, columns)]
+            operands = [value_alternatives(left, columns), value_alternatives(right, columns)]
             found = compare(symbol, operands[0], operands[1])
         case Between(operand, low, high, negated):
-            operands = [_value(part, columns) for part in (operand, low, high)]
+            operands = [value_alternatives(part, columns) for part in (operand, low, high)]
             found = (outside if negated else between)(operands[0], operands[1], operands[2])
         case In(operand, items, negated):
-            operands = [_value(operand, columns)]
+            operands = [value_alternatives(operand, columns)]
             found = _in(operands[0], items, negated, columns)
         case TextTest(test, operand, text, negated):
-            operands = [_value(operand, columns)]
+            operands = [value_alternatives(operand, columns)]
             found = text_test(test, operands[0], text)
             found = [~column for column in found] if negated else found
         case _:
@@ -158,7 +159,7 @@ def _in(operand: Alternatives, items: tuple[Expression, ...], negated: bool, col
     if all(isinstance(item, Literal) for item in items):
         values = [item.value for item in items if isinstance(item, Literal)]
         return none_of(operand, values) if negated else one_of(operand, values)
-    others = [_value(item, columns) for item in items]
+    others = [value_alternatives(item, columns) for item in items]
     equal = [column for other in others for column in compare("=", operand, other)]
     if not negated:
         return equal
@@ -166,26 +167,29 @@ def _in(operand: Alternatives, items: tuple[Expression, ...], negated: bool, col
     return [any_of(equal + unequal) & ~certain(any_of(equal))] if equal or unequal else []
 
 
-def _value(node: Expression, columns: AttributeColumns) -> Alternatives:
+def value_alternatives(node: Expression, columns: AttributeColumns) -> Alternatives:
+    """The columns of an expression, one for each kind that its value can have: never another than `kinds_of` gives."""
     if _is_constant(node):
         return constant(evaluate(node, _NOTHING))
     match node:
         case Attribute(path):
             return columns.alternatives(path)
         case Arithmetic(symbol, left, right):
-            return arithmetic(symbol, _value(left, columns), _value(right, columns))
+            return arithmetic(symbol, value_alternatives(left, columns), value_alternatives(right, columns))
         case Negative(operand):
-            return negative(_value(operand, columns))
+            return negative(value_alternatives(operand, columns))
         case Call("coalesce", arguments):
-            return _coalesce([_value(argument, columns) for argument in arguments])
+            return _coalesce([value_alternatives(argument, columns) for argument in arguments])
         case Call(function, arguments):
-            return call(function, tuple(_value(argument, columns) for argument in arguments))
+            return call(function, tuple(value_alternatives(argument, columns) for argument in arguments))
         case Extension(_, function, arguments):
-            return extension(function, tuple(_value(argument, columns) for argument in arguments))
+            return extension(function, tuple(value_alternatives(argument, columns) for argument in arguments))
         case Conditional(condition, then, otherwise):
-            return _conditional(_truth(condition, columns), _value(then, columns), _value(otherwise, columns))
+            return _conditional(
+                _truth(condition, columns), value_alternatives(then, columns), value_alternatives(otherwise, columns)
+            )
         case Lookup(_, key, rows):
-            return lookup(_value(key, columns), rows)
+            return lookup(value_alternatives(key, columns), rows)
     truth = _truth(node, columns)
     return {Kind.BOOL: ColumnOperand(truth.always, size=truth.size)}
 
