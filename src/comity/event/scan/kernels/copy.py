@@ -1,4 +1,10 @@
-"""From the places of strings, as the scanner keeps them, to the offsets and bytes of Arrow's columns."""
+"""From the places of strings, as the scanner keeps them, to the offsets and bytes of Arrow's columns.
+
+`spans` is a lane, by row: `start << 32 | length`, with the sign bit set when the string stands in `arena` and not in
+`data`. `valid` is by row, and read only if the lane has nulls: where it is 0, the span is whatever was there before,
+and must not be believed. `offsets` are Arrow's, one more than rows. Both passes are needed: the size is known when all
+is measured.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +33,7 @@ def measure_texts(spans: Any, valid: Any, has_nulls: Any, offsets: Any) -> Any:
 def copy_text(source: Any, start: Any, length: Any, out: Any, at: Any) -> None:
     """Copies bytes; `out` has room for 32 more."""
     done = 0
-    if start + length + 32 <= len(source):
+    if start + length + 32 <= len(source):  # else a block would be read from behind the source
         while done < length:
             copy_32(source, start + done, out, at + done)
             done += 32

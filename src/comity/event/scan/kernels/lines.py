@@ -2,6 +2,16 @@
 
 Text that the scanner does not vouch for makes its line doubtful; what it has written of the line is then overwritten.
 A string in a lane is `start << 32 | length`, with the sign bit set when it stands in the arena, without its escapes.
+
+`data` holds the bytes of all lines, one behind the other, and `offsets` where each begins, and the end of the last. A
+line that is an event becomes a row; rows are numbered as events are found, so a doubtful line leaves no gap. A lane is
+a column of one attribute (or part of the envelope) of whatever type a row has: lanes of different types share memory,
+and only the row's type tells what is in them.
+
+What a slot expects is in the plan (`words.py`); what came is checked against it as it is read, so that a line is read
+once. Keys are guessed before they are looked up: often a key is followed by the key that followed it in the
+line before, and comparing the bytes of a guess needs neither the end of the key nor its hash. A wrong guess costs a
+lookup and is corrected. Words of eight bytes are read, hence the care near the ends of arrays.
 """
 
 from __future__ import annotations
@@ -46,23 +56,31 @@ class ScanBuffers(NamedTuple):
     """Buffers of one batch."""
 
     follow: Longs
-    """By slot, then by node: the slot that came next the last time, or first in the object."""
+    """By slot, then by node: the slot that came next the last time, or first in the object. A guess, never trusted."""
     seen: Longs
-    """By slot: the last line it was in."""
+    """By slot: the last line it was in, counted from 1. A key that comes twice in a line makes it doubtful."""
     stack: Longs
+    """LEVEL numbers for each level of objects that is open; the depth of types is known, so it never overflows."""
     ints: Any
+    """By lane and row: integers, truths, microseconds since 1970, places of strings."""
     floats: Any
     """The same memory as `ints`."""
     valid: Any
+    """By lane and row: 1 where a lane that may be null has a value. Zeros at first, and again after a doubtful line."""
     arena: Bytes
+    """Strings without their escapes. They are never longer than in the data, so they fit into as many bytes; 32 more
+    let them be copied in blocks."""
 
 
 class LineVerdicts(NamedTuple):
     """What came of the lines."""
 
     lines: Longs
+    """By row: the number of its line, as in `doubtful`; these are ascending."""
     types: Longs
+    """By row: the number of its type."""
     doubtful: Longs
+    """By doubtful line."""
 
 
 @inlined
@@ -199,8 +217,11 @@ def push(stack: Any, depth: Any, node: Any, count: Any, previous: Any, place: An
 def scan_line(plan: Any, work: Any, bounds: Any, data: Any, at: Any, end: Any, stamp: Any, row: Any, used: Any) -> Any:
     """The number of the event's type, or -1, and how much of the arena is used then.
 
-    `node` is the object that is open, `count` how many of its mandatory slots were there, `previous` its last slot,
-    and `place` the place in a point that is written as an array. `later` is where data stands whose type comes behind.
+    `node` is the object that is open, `count` how many of its mandatory slots were there, `previous` its last slot, and
+    `place` the place in a point that is written as an array, else -1. `later` is where data stands whose type comes
+    behind: it is stepped over, and scanned when the rest of the line is done (`is_over`). A null counts as missing. An
+    object ends well only if all its mandatory slots had values. The stack takes the place of recursion, as an inlined
+    function cannot call itself.
     """
     ints, floats, follow, stack, arena = work.ints, work.floats, work.follow, work.stack, work.arena
     nothing = _DOUBTFUL, used

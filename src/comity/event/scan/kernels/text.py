@@ -1,6 +1,8 @@
 """Strings of JSON, and whatever else a scanner has to step over, strictly by the grammar.
 
-Positions are those of bytes; -1 stands for a text that is not JSON, or that nobody vouches for.
+Positions are those of bytes; -1 stands for a text that is not JSON, or that nobody vouches for. `data` are the bytes of
+all lines, `end` is where the line ends: nothing behind it is part of an answer, though blocks that are looked at may
+reach past it. What is accepted here is accepted by the decoder, too; the converse need not hold, it costs time only.
 """
 
 from __future__ import annotations
@@ -105,6 +107,7 @@ def end_of_text(data: Any, at: Any, end: Any) -> Any:
     is_escaped = False
     while True:
         if at + 32 <= len(data):
+            # Plain characters are passed in blocks, also those behind the end of the line: it is noticed afterwards.
             special = special_of_32(data, at)
             if special == 0:
                 at += 32

@@ -1,7 +1,11 @@
 """The closing of a flat conjunction: which events its operands choose, and the reports of what is left.
 
 An occurrence has an event of the closing point, and no event twice. The latter costs something only in groups that
-have events for several operands.
+have events for several operands (OVERLAP).
+
+A run is LO to HI of a step. Choosing narrows one run after the other, in the order CHOICE; after each, the runs
+together hold at least one occurrence, or nothing is reported. To ask whether an event is part of one, its step's run is
+made that event alone; while occurrences are searched for, SAVED_LO and SAVED_HI keep the runs.
 """
 
 from __future__ import annotations
@@ -115,7 +119,7 @@ def is_possible_apart(w: Any, pattern: Any) -> Any:
     for step in range(pattern[STEPS]):
         low = w.slots[LO, step]
         high = w.slots[HI, step]
-        # The others take so many events at most that one of these is free.
+        # The others take so many events at most that one of these is free: the last STEPS of a run stand for all of it.
         least = max(newest(w, step), high - pattern[STEPS] + 1)
         found = False
         for at in range(high, least - 1, -1):
@@ -133,7 +137,11 @@ def is_possible_apart(w: Any, pattern: Any) -> Any:
 
 @kernel
 def are_distinct(w: Any, pattern: Any) -> Any:
-    """Whether each operand can have an event of its own."""
+    """Whether each operand can have an event of its own.
+
+    A search with backtracking, a step after the other; END is the position that a step has, or behind its run when it
+    has so many events that it need not say which.
+    """
     step = 0
     w.slots[END, 0] = w.slots[LO, 0] - 1
     while 0 <= step < pattern[STEPS]:

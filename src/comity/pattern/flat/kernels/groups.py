@@ -1,4 +1,14 @@
-"""Flat patterns over groups of rows, a group after the other, a point of time after the other."""
+"""Flat patterns over groups of rows, a group after the other, a point of time after the other.
+
+A group is the rows `offsets[group]` to `offsets[group + 1] - 1`, which have one correlation key; it belongs to one
+pattern. Its rows up to `done` were given before, and are only put back into the lists of their operands; those behind
+`upto` wait. All events of a point come before anything closes with one of them, because none of them is earlier than
+another.
+
+What holds before each point: the list of an operand has all rows that can still take part in an occurrence, and perhaps
+others. An event whose step before has none earlier is never put into a list (`can_follow`); what is too old is dropped
+when the pattern may close, not when time goes by.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +74,7 @@ def detect_groups(
                 break
             close(w, pattern, out)
         if w.state[FULL] != 0:
+            # The group is done again from its beginning, with larger buffers: none of its reports may stay.
             w.state[REPORTS] = reports
             w.state[MEMBERS] = members
             return group
@@ -91,6 +102,7 @@ def go_on(w: Any, pattern: Any, begin: Any, end: Any, upto: Any) -> Any:
     w.state[CLOSES] = 0
     while not w.state[CLOSES]:
         comes = row < end and w.time[row] <= upto
+        # An event at the very time when an absence ends still breaks it, so it is taken first.
         if pattern[TRAILING] and is_due(w, pattern, upto) and not (comes and w.time[row] <= due_us(w, pattern)):
             end_absence(w, pattern)
         elif comes:
@@ -221,6 +233,7 @@ def end_absence(w: Any, pattern: Any) -> None:
     """Says that the pattern may close with the absences that end next."""
     w.state[CLOSES] = 1
     w.state[END_US] = due_us(w, pattern)
+    # The last step was one frame ago; of what must not be before the first one, only one frame before that counts.
     for operand in range(pattern[GAPS], pattern[GAPS + 1]):
         expire(w, operand, w.state[END_US] - 2 * pattern[WITHIN])
 

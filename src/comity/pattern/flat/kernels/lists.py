@@ -1,4 +1,8 @@
-"""The events that the operands of a group have now, in order, and the reports that are being made of them."""
+"""The events that the operands of a group have now, in order, and the reports that are being made of them.
+
+Lists are ascending in rows, and so in points of time; everything here bisects them. A report is written member by
+member behind the last one, and exists when `end_report` has counted it: what was begun is overwritten otherwise.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +57,7 @@ def first_from(w: Any, operand: Any, point: Any) -> Any:
     """The first position of an operand whose event is at the point or later, or the end of its list."""
     low = w.slots[HEAD, operand]
     high = w.slots[TAIL, operand]
-    if high > low and point_at(w, high - 1) < point:
+    if high > low and point_at(w, high - 1) < point:  # no need to bisect what is all before the point
         return high
     while low < high:
         middle = (low + high) >> 1

@@ -1,4 +1,9 @@
-"""What of a group can still take part in something, and is kept until the next call."""
+"""What of a group can still take part in something, and is kept until the next call.
+
+The next call gets the rows whose mask in `out.after` is not zero, and with it the lists as they are left here: what is
+kept must include all that a later event could use, and what is dropped is sure to be useless. So a call over
+everything gives the same as many calls, and what a stream keeps of a pattern with a frame or a limit is bounded by it.
+"""
 
 from __future__ import annotations
 
@@ -69,6 +74,7 @@ def drop_useless(w: Any, pattern: Any, upto: Any) -> None:
     if framed and not pattern[TRAILING]:
         expire_before(w, pattern, upto - pattern[WITHIN] + 1)
     elif framed:
+        # As in `end_absence`, of what can still end.
         for operand in range(pattern[GAPS], pattern[GAPS + 1]):
             expire(w, operand, upto - 2 * pattern[WITHIN] + 1)
     if pattern[KIND] == CONJUNCTION:
@@ -91,6 +97,8 @@ def drop_last_step(w: Any, pattern: Any) -> None:
     for operand in range(pattern[GAPS + last], pattern[GAPS + last + 1]):
         tail = w.slots[TAIL, operand]
         if w.slots[HEAD, operand] < tail:
+            # Whatever closes later is behind this event, so the step before must not be earlier than it. That done, the
+            # event is needed no more.
             w.slots[HEAD, last - 1] = first_from(w, last - 1, point_at(w, tail - 1))
             w.slots[HEAD, operand] = tail
 

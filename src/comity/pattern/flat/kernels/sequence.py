@@ -3,6 +3,11 @@
 What a step has chosen is a run of positions, because between two candidates only events stand that no occurrence has.
 Whether an event has a beginning (events for all earlier steps) or an end (for all later ones) is found when it is
 asked for, and remembered until the next closing: so a step that takes the first or the last event looks at few others.
+
+A run is LO to HI of a step. Whether a gap is free of what it forbids is a question about two neighbours: whether the
+earlier one is before the last forbidden event ahead of the later one, or the later one behind the first forbidden event
+after the earlier one. A forbidden event at the point of either does no harm, because neither of the two is before the
+other; hence `>=` and `<=` where points are compared with it.
 """
 
 from __future__ import annotations
@@ -123,7 +128,7 @@ def latest(w: Any, pattern: Any, step: Any, begin: Any) -> Any:
         if before < w.slots[LO, step - 1]:
             break
         earlier = latest(w, pattern, step - 1, before)
-        if earlier < 0:
+        if earlier < 0:  # what is before this one has no beginning either
             break
         if point_at(w, earlier) >= last_absent(w, pattern, step, point):
             found = at
@@ -164,7 +169,7 @@ def earliest(w: Any, pattern: Any, step: Any, begin: Any) -> Any:
         if after > w.slots[HI, step + 1]:
             break
         later = earliest(w, pattern, step + 1, after)
-        if later < 0:
+        if later < 0:  # what is behind this one has no end either
             break
         if point_at(w, later) <= next_absent(w, pattern, step + 1, point):
             found = at

@@ -13,7 +13,11 @@ def rows_in_windows(
 ) -> int:
     """The rows from `begin` to `end`, by key and time, that are `least` to `most` after an anchor of their key.
 
-    Rows and anchors are ordered by key, then time. Gives how many rows were written to `out`.
+    `keys` and `times` are by row, `anchor_keys` and `anchor_times` by anchor; keys are numbers of correlation keys,
+    times and distances microseconds. Rows and anchors are ordered by key, then time, so where the rows of an anchor
+    begin is never before where those of the anchor before began, and `cursor` goes forward only: a row that follows
+    several anchors is written once, and `out` has room for all rows. Anchors may be far apart, hence the bisection.
+    Gives how many rows were written to `out`.
     """
     count = 0
     cursor = begin
