@@ -183,7 +183,7 @@ def _call(node: Call, scope: Scope) -> Bound:
         known = ", ".join(sorted([*FUNCTIONS, *scope.functions, "coalesce", "lookup", "value", "quantity"]))
         raise Misuse(f"there is no function {node.function!r}", code="unknown-function", hint=f"known: {known}")
     if not function.accepts(len(arguments)):
-        raise Misuse(f"{node.function} takes {len(function.takes)} arguments", code="arity")
+        raise _wrong_arity(node.function, len(function.takes), function.optional)
     for argument, kinds in zip(arguments, function.takes, strict=False):
         _required(argument, argument.kinds & kinds, f"{node.function} takes {' or '.join(sorted(kinds))}")
     if function.check is not None:
@@ -196,11 +196,16 @@ def _call(node: Call, scope: Scope) -> Bound:
 def _extension(name: str, arguments: list[Bound], scope: Scope) -> Bound:
     function = scope.functions[name]
     if len(arguments) != len(function.takes):
-        raise Misuse(f"{name} takes {len(function.takes)} arguments", code="arity")
+        raise _wrong_arity(name, len(function.takes))
     for argument, kinds in zip(arguments, function.takes, strict=True):
         _required(argument, argument.kinds & kinds, f"{name} takes {' or '.join(sorted(kinds))}")
     node = Extension(name, function, tuple(argument.node for argument in arguments))
     return Bound(node, frozenset({function.gives}))
+
+
+def _wrong_arity(name: str, most: int, optional: int = 0) -> Misuse:
+    counts = " or ".join(str(count) for count in range(most - optional, most + 1))
+    return Misuse(f"{name} takes {counts} argument{'' if most == 1 else 's'}", code="arity")
 
 
 def _coalesce(arguments: list[Bound], scope: Scope) -> Bound:

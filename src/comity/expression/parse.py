@@ -406,7 +406,7 @@ def _called(name: str, arguments: tuple[Expression, ...]) -> Expression:
     if name in _CONSTANTS and len(values) == len(arguments):
         constant = _CONSTANTS[name](*values) if len(values) == (2 if name == "point" else 1) else None
         if constant is None:
-            raise Misuse(f"this {name} cannot be read", code=f"bad-{name}")
+            raise Misuse(f"{name}(…) cannot be read", code=f"bad-{name}")
         return Literal(constant)
     return Call(name, arguments)
 
