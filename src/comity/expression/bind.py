@@ -19,6 +19,7 @@ from comity.expression.functions import FUNCTIONS
 from comity.expression.kinds import arithmetic_kinds, call_kinds, negative_kinds
 from comity.expression.parse import as_filter, parse_text
 from comity.expression.scope import Scope
+from comity.expression.shape import shapes_of
 from comity.expression.table_rows import TableRows
 from comity.expression.tree import (
     MISSING,
@@ -50,11 +51,21 @@ _JUST: dict[Kind | None, frozenset[Kind]] = {None: frozenset(), **{kind: frozens
 
 def bind_filter(tree: Expression, scope: Scope) -> Expression:
     """The filter over the names of the scope."""
+    shapes = shapes_of(tree)
+    if shapes and scope.kept.issuperset(shapes):
+        return tree
+    bound = _bound_filter(tree, scope)
+    if shapes and bound == tree:
+        scope.kept.update(shapes)
+    return bound
+
+
+def _bound_filter(tree: Expression, scope: Scope) -> Expression:
     match as_filter(tree):
         case And(items):
-            return And(tuple(bind_filter(item, scope) for item in items))
+            return And(tuple([bind_filter(item, scope) for item in items]))
         case Or(items):
-            return Or(tuple(bind_filter(item, scope) for item in items))
+            return Or(tuple([bind_filter(item, scope) for item in items]))
         case Not(item):
             return Not(bind_filter(item, scope))
         case Compare(symbol, left, right):

@@ -15,6 +15,8 @@ from comity.expression.tree import Attribute
 from comity.meaning.rates import Rates
 
 Table = Mapping[Value, Value]
+Shape = tuple[tuple[str, ...], str, type]
+"""The attribute and the operator of a comparison, and the class of the constant, whose value makes no difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Scope:
     """Exchange rates, for money in different currencies."""
     codes: Mapping[tuple[str, str], Table] = field(default_factory=dict, kw_only=True)
     """From a system of codes to another: the code in the second for each in the first."""
+    kept: set[Shape] = field(default_factory=set, init=False, repr=False, compare=False)
+    """The comparisons with constants that binding was found to leave as they are."""
 
     def attribute(self, path: tuple[str, ...]) -> AttributeType | None:
         """The declaration of an attribute, None when it is open; an unknown name is refused."""
