@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
 from random import Random
 
 import pyarrow as pa
@@ -17,9 +16,7 @@ from comity.expression.bind import bind_text
 from comity.expression.evaluate import holds
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression
-from comity.match.index import ProfileIndex
 from comity.match.live import MAX_LATEST, LiveIndex
-from comity.match.rebuild import read_index, write_index
 
 _TEXTS = ["x > 2", "x = 1 or s = 'a'", "s ends with 'b'", "not exists x", "x < 3 and s != 'a'", "x in (0, 2, 4)"]
 _EVENTS = [{("x",): x, ("s",): s} for x in (None, 0, 1, 2, 3) for s in (None, "a", "ab")]
@@ -170,29 +167,4 @@ def test_a_profile_that_cannot_be_read_leaves_nothing_behind() -> None:
     kept[index.add(profile(4))] = profile(4)
     check(index, kept)
     index.compact()
-    check(index, kept)
-
-
-def test_write_index_keeps_everything(tmp_path: Path) -> None:
-    index = ProfileIndex.build([profile(number) for number in range(30)])
-    write_index(index, tmp_path / "index")
-    again = read_index(tmp_path / "index")
-    wanted = index.match(_BATCH)
-    found = again.match(_BATCH)
-    assert [found.of(event) for event in range(len(_EVENTS))] == [wanted.of(event) for event in range(len(_EVENTS))]
-    again.remove([0, 1, 2, 3])
-    assert not {0, 1, 2, 3} & set(again.match(_BATCH).ids.tolist())
-
-
-@pytest.mark.slow
-def test_compact_in_background_keeps_later_changes() -> None:
-    kept = {number: profile(number) for number in range(200)}
-    index = LiveIndex(kept.values())
-    index.remove(3)
-    done = index.compact_in_background()
-    index.remove(5)
-    kept[index.add(profile(2))] = profile(2)
-    del kept[3], kept[5]
-    check(index, kept)
-    done.result(timeout=120)
     check(index, kept)

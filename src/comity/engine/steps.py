@@ -50,10 +50,6 @@ def steps_of(ways: Ways) -> dict[str, list[PlannedStep]]:
     }
 
 
-_COMPACTED = 64
-"""Changes that an index always takes before it is built again."""
-
-
 class TypeTests:
     """Finds the steps whose tests hold, in the order of the plan: of two ways to a profile the first counts.
 
@@ -69,8 +65,6 @@ class TypeTests:
         self._holds: dict[int, Holds] = {}
         self._index: LiveIndex | None = None
         self._next = 0
-        self._changed = 0
-        """Steps that came and went since the index was last built as a whole."""
         self.change(steps)
 
     def __len__(self) -> int:
@@ -124,10 +118,8 @@ class TypeTests:
             for number in gone:
                 self._index.remove(number)
             numbers = self._index.add_all([step.condition for step in come]) if come else []
-            self._changed += len(numbers) + len(gone)
-            if self._changed > max(_COMPACTED, len(self._index) // 2):
-                self._index.compact()  # so seldom that it costs each change little, and what is gone leaves nothing
-                self._changed = 0
+            if self._index.wants_compaction:
+                self._index.compact()  # then what is gone leaves nothing
             return numbers
         self._next += len(come)
         return list(range(self._next - len(come), self._next))

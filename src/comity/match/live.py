@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
 from time import monotonic
 
 import numpy as np
@@ -25,12 +24,12 @@ from comity.match.index import Matches, ProfileIndex
 from comity.match.kernels.results import join
 from comity.match.pace import MatchingPace, Rest, no_rest
 from comity.match.reading import Flags, ReadProfiles
-from comity.match.rebuild import Ingredients, build, build_elsewhere
+from comity.match.rebuild import Ingredients, build
 
 MAX_LATEST = 64
 """Profiles of the tiny part from which on they move to the small one."""
-MAX_RECENT_SHARE = 0.05
-"""The share of all profiles that the small part should not exceed; then it is time to compact."""
+MAX_CHANGED_SHARE = 0.5
+"""Changes, as a share of all profiles, from which on it is time to compact."""
 
 
 class LiveIndex:
@@ -59,7 +58,8 @@ class LiveIndex:
         self._reading = ReadProfiles(attributes)
         self._alive = bytearray()
         """Whether each number has a profile."""
-        self._count = 0
+        self._count = self._removed = 0
+        """Profiles, and those that were removed since the large part was built."""
         self._recent_from = self._latest_from = 0
         """Profiles below the first stand in the large part, those from the second on in the tiny one."""
         self._writing = threading.RLock()
@@ -69,6 +69,8 @@ class LiveIndex:
         self._merging: threading.Thread | None = None
         self._matched_at = -1.0
         self._parts = (_nothing(), _nothing(), _nothing())
+        self._shown: tuple[ProfileIndex, ...] = ()
+        """The parts that have profiles."""
         self._read(list(profiles), no_rest)
         self.compact()
 
@@ -77,15 +79,15 @@ class LiveIndex:
 
     @property
     def wants_compaction(self) -> bool:
-        """Whether matching would gain from `compact`."""
-        return len(self._alive) - self._recent_from > max(MAX_LATEST, MAX_RECENT_SHARE * self._count)
+        """Whether so much has come and gone since the last `compact` that another one costs each change little."""
+        return len(self._alive) - self._recent_from + self._removed > max(MAX_LATEST, MAX_CHANGED_SHARE * self._count)
 
     # Matching
 
     def match(self, batch: pa.RecordBatch) -> Matches:
         """The profiles that match each event of a batch, as they are when the call begins."""
         self._matched_at = monotonic()
-        found = [part.match(batch) for part in self._parts if part.postings.record_count]
+        found = [part.match(batch) for part in self._shown]
         self._matched_at = monotonic()
         if not found:
             return Matches(np.zeros(batch.num_rows + 1, np.int64), np.zeros(0, np.int32))
@@ -97,7 +99,11 @@ class LiveIndex:
     def match_one(self, record: AttributeReader) -> list[int]:
         """The profiles that match one event."""
         self._matched_at = monotonic()
-        return [number for part in self._parts if part.postings.record_count for number in part.match_one(record)]
+        shown = self._shown
+        found = shown[0].match_one(record) if shown else []
+        for part in shown[1:]:
+            found += part.match_one(record)
+        return found
 
     # Changing
 
@@ -130,27 +136,13 @@ class LiveIndex:
                 raise Misuse(f"there is no profile {number}", code="unknown-profile")
             self._alive[number] = 0
             self._count -= 1
+            self._removed += 1
             self._parts[(number >= self._recent_from) + (number >= self._latest_from)].remove([number])
 
     def compact(self) -> None:
         """Builds the large part again from all profiles, in the time of the caller; matching goes on."""
         ingredients, alive = self._from(0)
         self._replace_main(build(ingredients, self._pace()), alive)
-
-    def compact_in_background(self) -> Future[None]:
-        """The same in another process, so that matching does not even slow down; the result says when it is done."""
-        ingredients, alive = self._from(0)
-        done: Future[None] = Future()
-
-        def run() -> None:
-            try:
-                self._replace_main(build_elsewhere(ingredients), alive)
-                done.set_result(None)
-            except BaseException as error:
-                done.set_exception(error)
-
-        threading.Thread(target=run, name="comity-match-compact", daemon=True).start()
-        return done
 
     # Building
 
@@ -202,6 +194,9 @@ class LiveIndex:
         with self._writing:
             later, _ = self._from(len(alive))
             self._show((main, build(later), _nothing()), alive, len(alive), len(self._alive))
+            with self._lock:
+                now = np.frombuffer(bytes(self._alive), np.bool_)[: len(alive)]
+                self._removed = int(np.count_nonzero(alive & ~now))
             kept = np.frombuffer(bytes(self._alive), np.bool_)
             if 2 * len(self._reading.rows(0, len(kept)).of(kept).profile) < len(self._reading):
                 self._reading.forget(kept)
@@ -217,6 +212,7 @@ class LiveIndex:
                 part.remove(gone)
             self._recent_from, self._latest_from = recent_from, latest_from
             self._parts = parts
+            self._shown = tuple(part for part in parts if part.postings.record_count)
 
     def _pace(self) -> MatchingPace:
         return MatchingPace(lambda: self._matched_at)
