@@ -24,6 +24,18 @@ def kernel(function: F) -> F:
     return _stamped(function, numba.njit(**_OPTIONS)(function))
 
 
+def locked_kernel(function: F) -> F:
+    """The same for a function that keeps the interpreter's lock, because it looks at Python's objects."""
+    return _stamped(function, numba.njit(**_OPTIONS | {"nogil": False})(function))
+
+
+def entry(function: Callable[..., int], arguments: int) -> Callable[..., int]:
+    """The compiled form of a kernel of so many integers, called without a look at what kinds they are."""
+    compiled: Any = function
+    found: Callable[..., int] = compiled.compile((numba.int64,) * arguments)
+    return found
+
+
 def inlined(function: F) -> F:
     """The same for a function that is called by kernels only, and becomes part of them."""
     return _stamped(function, numba.njit(**_OPTIONS, forceinline=True)(function))

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.match.buckets import AT_HIGH, AT_LOW, MAX_BUCKETS, MAX_CHANNELS, NEVER, PASSES, Buckets
+from comity.match.buckets import AT_HIGH, AT_LOW, MAX_BUCKETS, MAX_CHANNELS, NEVER, Buckets
+from comity.match.kernels.arrays import PASSES
 from comity.match.selectivity import Sample
 
 _SIZES = st.integers(2, 12) | st.sampled_from([MAX_BUCKETS, MAX_BUCKETS + 1, 400, 3_000])

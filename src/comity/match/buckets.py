@@ -22,8 +22,6 @@ MAX_BUCKETS = 254
 MAX_CHANNELS = 255
 """Channels that atoms can name; those beyond are always compared by their ranks."""
 AT_LOW, AT_HIGH, HAS_MORE = 1, 2, 4
-PASSES = 255 << 16
-"""An atom that always passes: any bucket of channel 0."""
 NEVER = 200 << 8
 """An atom that never passes: channel 0 has the same bucket for all events, and it is not this one."""
 

@@ -90,14 +90,11 @@ def _tested(
     return holds
 
 
-def finish_one(targets: Ints, conditions: Conditions, tests: Tests, record: AttributeReader) -> list[int]:
+def finish_one(targets: list[int], conditions: Conditions, tests: Tests, record: AttributeReader) -> list[int]:
     """The profiles of one event."""
-    found_targets: list[int] = targets.tolist()
-    if not len(conditions.profile) or min(found_targets, default=0) >= 0:
-        return found_targets
     found: list[int] = []
     seen: set[int] = set()
-    for target in found_targets:
+    for target in targets:
         if target >= 0:
             found.append(target)
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,20 +11,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from comity.event.kinds import Kind, Value
+from comity.event.kinds import Kind
 from comity.event.types import AttributeType
 from comity.expression.evaluate import AttributeReader
 from comity.expression.tree import Expression
 from comity.match.buckets import NEVER
-from comity.match.channels import RANK_ALWAYS, Ints, Path
+from comity.match.channels import Ints, Path
 from comity.match.columns import column_at
-from comity.match.finish import Conditions, finish, finish_one, targets_of
+from comity.match.finish import Conditions, finish, targets_of
+from comity.match.kernels.arrays import Postings
 from comity.match.pace import Rest, no_rest
-from comity.match.postings import Postings, build_postings
+from comity.match.postings import build_postings
 from comity.match.predicates import Predicates, read_predicates
 from comity.match.ranks import Ranking
 from comity.match.residual import BatchRows, Tests, declared_kind
 from comity.match.selectivity import Sample
+from comity.match.single import SingleEvents
 from comity.match.workspace import Workspace
 
 _TIMES = (Kind.TIMESTAMP, Kind.DURATION)
@@ -65,8 +67,6 @@ class ProfileIndex:
     tests: Tests
     declared: Mapping[Path, AttributeType] = field(default_factory=dict)
     _records: tuple[Ints, Ints] | None = None
-    _readers: list[tuple[Path, Callable[[Value], int]]] | None = None
-    """Of each channel but the first, which every event has: its attribute, and what ranks a value of it."""
     _local: threading.local = field(default_factory=threading.local)
 
     @classmethod
@@ -132,12 +132,11 @@ class ProfileIndex:
 
     def match_one(self, record: AttributeReader) -> list[int]:
         """The profiles that match one event; the way for a broker, without Arrow."""
-        get, readers = record.get, self._readers
-        if readers is None:
-            readers = self._readers = [(ranking.path, ranking.reader) for ranking in self.rankings[1:]]
-        ranks = [0 if (value := get(path)) is None else read(value) for path, read in readers]
-        targets = self._workspace().match_one(self.postings, [RANK_ALWAYS, *ranks])
-        return finish_one(targets, self.conditions, self.tests, record)
+        return self._single().match(record)
+
+    def ids_of(self, record: AttributeReader) -> Ints:
+        """The same as an array, which is faster when many of them match."""
+        return self._single().ids(record)
 
     def remove(self, ids: Sequence[int]) -> None:
         """Makes profiles match nothing from now on; matches that are running may still report them."""
@@ -161,6 +160,14 @@ class ProfileIndex:
         found: Workspace | None = getattr(self._local, "workspace", None)
         if found is None:
             found = self._local.workspace = Workspace(len(self.rankings))
+        return found
+
+    def _single(self) -> SingleEvents:
+        try:
+            found: SingleEvents = self._local.single
+        except AttributeError:
+            found = SingleEvents(self.rankings, self.postings, self.conditions, self.tests)
+            self._local.single = found
         return found
 
     def __getstate__(self) -> tuple[Any, ...]:

@@ -10,67 +10,25 @@ be looked at again (`finish.py`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from comity.match.access import Flags, Posted, expand, post
-from comity.match.buckets import HAS_MORE, MAX_CHANNELS, PASSES, Buckets, Longs
+from comity.match.buckets import HAS_MORE, MAX_CHANNELS, Buckets, Longs
 from comity.match.channels import Ints
+from comity.match.kernels.arrays import PADDING, PASSES, Postings, Words
 from comity.match.kernels.events import IS_SET
 from comity.match.pace import Rest, no_rest
 from comity.match.predicates import Predicates
 from comity.match.selectivity import Floats, Sample, selectivity
 
-Words = npt.NDArray[np.uint32]
 INLINE = 4
 """Predicates of a record that are verified in buckets."""
-PADDING = 64
-"""Records after the last one, so that vectors may read past it."""
 MAX_SPLIT = 8
 """Intervals of one verified predicate for which a record is written several times, once for each."""
 EVERYTHING = 0xFFFFFFFF
-
-
-class Postings(NamedTuple):
-    """The arrays that kernels read."""
-
-    bucket: npt.NDArray[np.uint8]
-    bucket_start: Longs
-    equal_start: Longs
-    """List of rank 0, by channel; below zero where a channel has no lists for equality."""
-    level_start: Longs
-    level_shift: Longs
-    level_list: Longs
-    takes_missing: npt.NDArray[np.uint8]
-    """Whether an event without the attribute has to look into the channel's lists at all."""
-    column_start: Longs
-    column_channel: Longs
-    """The channels that the records under a channel verify in buckets."""
-    list_start: Words
-    atoms0: Words
-    atoms1: Words
-    atoms2: Words
-    atoms3: Words
-    low: Ints
-    """Exact bounds, four to a record: it passes when rank - low, as 32 bits without sign, is at most span."""
-    span: Words
-    rest_start: Words
-    rest_channel: Ints
-    rest_low: Ints
-    rest_span: Words
-    set_low: Ints
-    set_high: Ints
-    target: Ints
-
-    @property
-    def nbytes(self) -> int:
-        return sum(part.nbytes for part in self)
-
-    @property
-    def record_count(self) -> int:
-        return len(self.target) - PADDING
 
 
 @dataclass(slots=True)

@@ -19,21 +19,10 @@ from comity.event.times import parse_duration, parse_timestamp
 from comity.match.channels import RANK_ALWAYS, RANK_FALSE, RANK_NUMBERS, RANK_TRUE, Ints, Layout, View
 from comity.match.columns import buffers_of, presence_of, string_column
 from comity.match.kernels import ranks as kernels
+from comity.match.kernels.arrays import ChannelReading, KnownTexts, NumberScale
 
 _MAX_LOOKUP = 1 << 20
 """Ranks of integers are looked up when the constants span no more than this."""
-
-
-class _Scale(NamedTuple):
-    """The constants as numbers of one kind, and a grid that brackets the search in them."""
-
-    floors: npt.NDArray[Any]
-    exact: npt.NDArray[np.bool_]
-    grid: Ints
-    origin: float
-    scale: float
-    base: int
-    """The rank of the gap below them."""
 
 
 class _Lookup(NamedTuple):
@@ -44,23 +33,6 @@ class _Lookup(NamedTuple):
     table: Ints
     below: int
     above: int
-
-
-class _Texts(NamedTuple):
-    """The constants as bytes, with a hash table over them."""
-
-    offsets: npt.NDArray[np.int64]
-    data: npt.NDArray[np.uint8]
-    table: Ints
-    bounds: npt.NDArray[np.int64]
-    """Those that texts are ordered by."""
-    shared: int
-    """Bytes that all bounds begin with."""
-    words: npt.NDArray[np.uint64]
-    """Of each bound, the eight bytes after those, as a number in the same order."""
-    base: int
-    unknown: int
-    """The rank of a text that none of them equals, when none is compared by order."""
 
 
 class Ranking:
@@ -82,7 +54,7 @@ class Ranking:
         self._strings_from = layout.strings_from
         self._others = layout.others_rank
         self._texts = _texts(layout)
-        self._scales: dict[type, _Scale] = {}
+        self._scales: dict[type, NumberScale] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is made again when it is needed."""
@@ -122,6 +94,8 @@ class Ranking:
         return self._others
 
     def _of_number(self, value: int | float) -> int:
+        if value != value:  # NaN is no value, as in columns
+            return 0
         rank = self._known_numbers.get(value)
         return RANK_NUMBERS + 2 * bisect_left(self._ordered_numbers, value) if rank is None else rank
 
@@ -143,6 +117,12 @@ class Ranking:
         if type(value) is not (datetime if is_moment else timedelta):
             return 0
         return self._of_number(to_microseconds(value))
+
+    def single_reading(self, place: int) -> tuple[ChannelReading, KnownTexts, NumberScale]:
+        """How a kernel ranks one value, which stands at a place of the event's values."""
+        plain, timed = self.view is View.VALUE, self.view in (View.TIMESTAMP, View.DURATION)
+        others = (RANK_FALSE, RANK_TRUE, self._others) if plain else (0, 0, 0)
+        return ChannelReading(place, self.of_value(None), timed, plain, *others), self._texts, self._scale(float)
 
     @cached_property
     def _ordered_numbers(self) -> list[Any]:
@@ -239,7 +219,7 @@ class Ranking:
         else:
             out[:] = 0
 
-    def _scale(self, kind: type) -> _Scale:
+    def _scale(self, kind: type) -> NumberScale:
         found = self._scales.get(kind)
         if found is None:
             found = self._scales[kind] = _scale(self._ordered_numbers, kind)
@@ -273,7 +253,7 @@ def _compact(numbers: list[Any]) -> list[Any] | npt.NDArray[Any]:
     return numbers
 
 
-def _scale(numbers: list[Any], kind: type) -> _Scale:
+def _scale(numbers: list[Any], kind: type) -> NumberScale:
     below = floor if kind is int else _float_below
     floors = [below(number) for number in numbers]
     if kind is int:
@@ -284,7 +264,7 @@ def _scale(numbers: list[Any], kind: type) -> _Scale:
         skipped, array = 0, np.array(floors, np.float64)
     exact = np.fromiter((a == b for a, b in zip(floors, numbers, strict=True)), np.bool_, len(numbers))
     grid, origin, scale = _grid(array)
-    return _Scale(array, exact, grid, origin, scale, RANK_NUMBERS + 2 * skipped)
+    return NumberScale(array, exact, grid, origin, scale, RANK_NUMBERS + 2 * skipped)
 
 
 def _float_below(number: int | float) -> float:
@@ -310,7 +290,7 @@ def _shared_length(one: bytes, other: bytes) -> int:
     return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _texts(layout: Layout) -> _Texts:
+def _texts(layout: Layout) -> KnownTexts:
     encoded = [text.encode() for text in layout.strings]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
@@ -325,4 +305,4 @@ def _texts(layout: Layout) -> _Texts:
     words = [int.from_bytes(encoded[i][shared : shared + 8].ljust(8, b"\0"), "big") for i in bounds]
     unknown = 0 if layout.view is View.TYPE else layout.strings_from
     ordered = np.array(bounds, np.int64), shared, np.array(words, np.uint64)
-    return _Texts(offsets, data, table, *ordered, layout.strings_from, unknown)
+    return KnownTexts(offsets, data, table, *ordered, layout.strings_from, unknown)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from comity.match.access import LEVELS
 from comity.match.buckets import MAX_CHANNELS
 from comity.match.channels import Ints
+from comity.match.kernels.arrays import Postings
 from comity.match.kernels.events import match_events
 from comity.match.kernels.tiles import BLOCK, DIGIT, STRIDE, gather_pairs, match_block
-from comity.match.postings import Postings
 
 Offsets = npt.NDArray[np.int64]
 
@@ -49,12 +49,6 @@ class Workspace:
         self._begins = np.zeros(channels * (LEVELS + 1), np.uint32)
         self._ends = np.zeros(channels * (LEVELS + 1), np.uint32)
         self._tile: _Tile | None = None
-        self._one, self._one_offsets = np.zeros((channels, 1), np.int32), np.zeros(2, np.int64)
-
-    def match_one(self, index: Postings, ranks: list[int]) -> Ints:
-        """The targets of one event, by its rank in each channel; good until the next call."""
-        self._one[:, 0] = ranks
-        return self._out[: self._match_events(index, self._one, self._one_offsets)]
 
     def match(self, index: Postings, ranks: Ints) -> tuple[Offsets, Ints]:
         """Offsets and targets; the targets are good until the next call."""

@@ -51,30 +51,32 @@ def count_cells(floors: Any, origin: float, scale: float, grid: Any) -> None:
         grid[i] += grid[i - 1]
 
 
+@inlined
+def rank_number(value: Any, scale: Any) -> Any:
+    """The rank of a number of the scale's kind, which is no NaN."""
+    floors = scale.floors
+    cell = cell_of(float(value), scale.origin, scale.scale, len(scale.grid) - 2)
+    low = scale.grid[cell]
+    high = scale.grid[cell + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if floors[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    rank = scale.base + 2 * low
+    if low < len(floors) and floors[low] == value and scale.exact[low]:
+        rank += 1
+    return rank
+
+
 @kernel
 def rank_numbers(column: Any, scale: Any, out: Any) -> None:
     """Ranks of a column of int64 or float64."""
-    cells = len(scale.grid) - 2
-    floors = scale.floors
     for i in range(len(out)):
         at = column.offset + i
         value = column.values[at]
-        if not is_there(column, at) or value != value:
-            out[i] = 0
-            continue
-        cell = cell_of(float(value), scale.origin, scale.scale, cells)
-        low = scale.grid[cell]
-        high = scale.grid[cell + 1]
-        while low < high:
-            middle = (low + high) >> 1
-            if floors[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        rank = scale.base + 2 * low
-        if low < len(floors) and floors[low] == value and scale.exact[low]:
-            rank += 1
-        out[i] = rank
+        out[i] = rank_number(value, scale) if is_there(column, at) and value == value else 0
 
 
 @kernel
@@ -213,28 +215,6 @@ def text_at(column: Any, at: Any) -> Any:
     return start, column.values[at + 1] - start
 
 
-@kernel
-def rank_texts(column: Any, texts: Any, out: Any) -> None:
-    """Ranks of a column of strings."""
-    mask = np.uint64(len(texts.table) - 1)
-    for i in range(len(out)):
-        at = column.offset + i
-        if not is_there(column, at):
-            out[i] = 0
-            continue
-        start, length = text_at(column, at)
-        slot = hash_text(column.data, start, length) & mask
-        rank = -1
-        while texts.table[slot] >= 0:
-            known = texts.table[slot]
-            begin = texts.offsets[known]
-            if texts.offsets[known + 1] - begin == length and same_text(texts.data, begin, column.data, start, length):
-                rank = texts.base + 1 + 2 * known
-                break
-            slot = (slot + np.uint64(1)) & mask
-        out[i] = rank if rank >= 0 else rank_between(texts, column.data, start, length)
-
-
 @inlined
 def rank_between(texts: Any, data: Any, start: Any, length: Any) -> Any:
     """The rank of a text that no constant equals."""
@@ -260,3 +240,28 @@ def rank_between(texts: Any, data: Any, start: Any, length: Any) -> Any:
             high = middle
     place = texts.bounds[low] if low < len(texts.bounds) else len(texts.offsets) - 1
     return texts.base + 2 * place
+
+
+@inlined
+def rank_text(texts: Any, data: Any, start: Any, length: Any) -> Any:
+    """The rank of a text."""
+    mask = np.uint64(len(texts.table) - 1)
+    slot = hash_text(data, start, length) & mask
+    while texts.table[slot] >= 0:
+        known = texts.table[slot]
+        begin = texts.offsets[known]
+        if texts.offsets[known + 1] - begin == length and same_text(texts.data, begin, data, start, length):
+            return texts.base + 1 + 2 * known
+        slot = (slot + np.uint64(1)) & mask
+    return rank_between(texts, data, start, length)
+
+
+@kernel
+def rank_texts(column: Any, texts: Any, out: Any) -> None:
+    """Ranks of a column of strings."""
+    for i in range(len(out)):
+        at = column.offset + i
+        out[i] = 0
+        if is_there(column, at):
+            start, length = text_at(column, at)
+            out[i] = rank_text(texts, column.data, start, length)
