@@ -4,8 +4,9 @@
 
 Peers in the same run: *naive* tests every filter (compiled to closures), *counting, dicts* and *counting, numba* are
 the usual counting algorithm in Python and compiled (`peers_match.py`). *index* is ours from an Arrow batch to offsets
-and ids, *index, kernel* without turning values into ranks, *index, singly* one event at a time from a Python mapping.
-Every engine's result is compared with that of the others. Times are processor time, the best of several runs.
+and ids, *index, kernel* without turning values into ranks, *index, singly* one event at a time from a Python mapping
+(`match_singly.py` has public matchers beside that). Every engine's result is compared with that of the others. Times
+are processor time, the best of several runs.
 """
 
 from __future__ import annotations

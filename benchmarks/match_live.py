@@ -75,6 +75,7 @@ class Matching:
 def measure(index: LiveIndex, way: str, match: Callable[[], int], added: list[Expression]) -> Run:
     """One run; the index is afterwards as it was."""
     numbers: list[int] = []
+    match()  # the first call may compile kernels, for longer than rates are taken
 
     def pause() -> None:
         sleep(WINDOW_S)

@@ -25,7 +25,6 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -33,12 +32,10 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from peers import CACHE, HERE, CannotRun, compile_java, java, on_one_core, run_tool, tool
 from workload_detect import BRUTE_FORCE, EVENTS, Events, brute_force_profiles, draw_events, draw_profiles
 
-HERE = Path(__file__).parent
-CACHE = HERE / ".peers"
 MANY = "many"
-TIMEOUT_S = 1800
 
 
 @dataclass(frozen=True)
@@ -79,10 +76,6 @@ class PeerResult:
     def events_per_cpu_s(self) -> float:
         """By processor time."""
         return self.events / self.cpu_seconds
-
-
-class CannotRun(Exception):
-    """A peer cannot run here; the text says why."""
 
 
 FLINK = Peer(
@@ -133,10 +126,10 @@ def run_peer(peer: Peer, workload: str, events: Events, profiles: int) -> PeerRe
         columns, queries = Path(folder, "events"), Path(folder, "profiles")
         write_events(events, columns)
         write_profiles(events, profiles if workload == MANY else 0, queries)
-        options = [*peer.java_options, "-cp", f"{classes}{os.pathsep}{jars}/*", peer.main]
         warm_up = max(1, len(events) // 10)
         given = [columns, len(events), workload, events.window_ms(), warm_up, peer.form, queries]
-        said = json.loads(on_one_core([tool("java"), *options, *map(str, given)], peer))
+        command = [*java(peer.main, classes, jars, peer.java_options), *map(str, given)]
+        said = json.loads(on_one_core(command, peer.name))
     return PeerResult(
         peer.name, version(peer, jars), workload, len(events), **said, profiles=profiles if workload == MANY else 1
     )
@@ -149,41 +142,15 @@ def expected(workload: str, events: Events, profiles: int) -> int:
     return BRUTE_FORCE[workload](events)
 
 
-def on_one_core(command: list[str], peer: Peer) -> str:
-    """The last line that a Java program prints, run on one core."""
-    java, *rest = command
-    command = [java, "-XX:ActiveProcessorCount=1", "-XX:+UseSerialGC", "-Xms2g", "-Xmx6g", *rest]
-    if taskset := shutil.which("taskset"):
-        command = [taskset, "-c", str(min(os.sched_getaffinity(0))), *command]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        raise CannotRun(f"{peer.name} took more than {TIMEOUT_S:,} s") from None
-    if done.returncode or not done.stdout.strip():
-        raise CannotRun(f"{peer.name} failed:\n{done.stderr[-2000:]}")
-    return done.stdout.splitlines()[-1]
-
-
 def prepare(peer: Peer) -> tuple[Path, Path]:
     """The folders of a peer's jars and of our classes for it, made if they are not there."""
-    javac = tool("javac")
+    tool("javac")  # without it there is nothing to download
     jars, classes = CACHE / peer.package, CACHE / f"{peer.package}-classes"
     if not jars.exists():
         fetch(peer, jars)
     sources = [HERE / "peers_detect" / f"{name}.java" for name in ("Workload", peer.main)]
-    made = classes / f"{peer.main}.class"
-    if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime for source in sources):
-        # Siddhi's jars hold an annotation processor that fails on records.
-        command = [javac, "-proc:none", "-nowarn", "-d", str(classes), "-cp", f"{jars}/*", *map(str, sources)]
-        run_tool(command, f"{peer.name}: its program does not compile")
+    compile_java(peer.main, sources, jars, classes)
     return jars, classes
-
-
-def run_tool(command: list[str], complaint: str) -> None:
-    """Run a program, and say what went wrong if it failed."""
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise CannotRun(f"{complaint}:\n{done.stderr[-2000:]}")
 
 
 def fetch(peer: Peer, jars: Path) -> None:
@@ -226,15 +193,6 @@ def pip() -> list[str]:
     if found := shutil.which("pip") or shutil.which("pip3"):
         return [found]
     raise CannotRun("no pip, to download it with")
-
-
-def tool(name: str) -> str:
-    """The path of a program of the JDK."""
-    home = os.environ.get("JAVA_HOME")
-    found = shutil.which(name, path=str(Path(home, "bin"))) if home else None
-    if found := found or shutil.which(name):
-        return found
-    raise CannotRun(f"no {name}: a JDK (17 or newer) is needed, on the PATH or at JAVA_HOME")
 
 
 def version(peer: Peer, jars: Path) -> str:

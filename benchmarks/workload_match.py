@@ -3,7 +3,8 @@ them.
 
 Attributes and constants are drawn with skew, as people write them: some attributes are asked for often, popular
 values are popular in profiles too. `sel`, `med` and `broad` differ in how much of the events a profile wants (about
-0.01 %, 0.1 % and 1 %); `range` has mostly intervals. Everything follows from the seeds.
+0.01 %, 0.1 % and 1 %); `range` has mostly intervals. `text` compares texts for equality only; `alike` asks for one of a
+few texts, so that many ask the same and more than a tenth of them match an event. Everything follows from the seeds.
 """
 
 from __future__ import annotations
@@ -79,15 +80,22 @@ class Mix:
     widest: float
     counts: tuple[float, ...]
     most: float
-    numeric: bool = False
     skew: float = 1.0
+    fewest: int = 2
+    attributes: frozenset[str] = frozenset(spec.name for spec in SPECS)
+    equality: bool = False
+    """Whether texts are only compared for equality."""
 
 
+_NUMBERS = frozenset(spec.name for spec in SPECS if spec.kind == "float") | {"qty"}
+_TEXTS = frozenset(spec.name for spec in SPECS if spec.kind == "string")
 WORKLOADS = {
     "med": Mix(0.8, 0.05, 0.8, (0.25, 0.30, 0.25, 0.12, 0.08), 0.02),
     "sel": Mix(0.7, 0.02, 0.7, (0.15, 0.25, 0.30, 0.18, 0.12), 0.0025),
     "broad": Mix(1.0, 0.15, 0.95, (0.40, 0.30, 0.18, 0.08, 0.04), 0.15),
-    "range": Mix(0.8, 0.05, 0.6, (0.15, 0.25, 0.30, 0.18, 0.12), 0.02, numeric=True, skew=0.7),
+    "range": Mix(0.8, 0.05, 0.6, (0.15, 0.25, 0.30, 0.18, 0.12), 0.02, skew=0.7, attributes=_NUMBERS),
+    "text": Mix(0.8, 0.05, 0.8, (0.5, 0.3, 0.2), 0.02, attributes=_TEXTS, equality=True),
+    "alike": Mix(1.0, 1.0, 1.0, (1.0,), 1.0, 0.0, 1, frozenset({"region", "status"}), equality=True),
 }
 
 _OPERATORS: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
@@ -98,7 +106,7 @@ _OPERATORS: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
     ),
     "few": (("=", "in", "!=", "exists"), (0.70, 0.17, 0.09, 0.04)),
     "many": (("=", "in", "prefix", "!=", "exists"), (0.60, 0.15, 0.20, 0.02, 0.03)),
-    "bool": (("=",), (1.0,)),
+    "equality": (("=",), (1.0,)),
 }
 
 
@@ -177,9 +185,8 @@ class World:
 
     def _draw(self, count: int, random: Random, mix: Mix) -> list[Expression]:
         weight = zipf(len(SPECS), mix.skew)
-        if mix.numeric:
-            weight = weight * [spec.kind == "float" or spec.name == "qty" for spec in SPECS]
-        sizes = random.choice(np.arange(2, 7), size=count, p=mix.counts)
+        weight = weight * [spec.name in mix.attributes for spec in SPECS]
+        sizes = mix.fewest + random.choice(len(mix.counts), size=count, p=mix.counts)
         gumbel = np.log(np.maximum(weight, 1e-300)) - np.log(-np.log(random.random((count, len(SPECS)))))
         chosen = np.argsort(-gumbel, axis=1)[:, :6]
         kept = np.arange(6)[None, :] < sizes[:, None]
@@ -214,7 +221,7 @@ class World:
     ) -> tuple[list[Expression], Floats]:
         words = self.words[spec.name]
         size = len(words.texts)
-        names, weights = _OPERATORS["many" if size > 1000 else "few"]
+        names, weights = _OPERATORS["equality" if mix.equality else "many" if size > 1000 else "few"]
 
         def draw(wanted: int) -> npt.NDArray[np.int64]:
             popular = random.random(wanted) < mix.popular
