@@ -273,10 +273,13 @@ class _Builder(Transformer[Token, Any]):
         return In(operand[0], members, negated is not None), _deeper(operand, *items)
 
     def in_constraint(self, parts: list[Any]) -> _Sized:
-        operand, negated, call = parts
-        named = call[0]
-        expanded = expand_constraint(operand[0], named.function, named.arguments, negated=negated is not None)
-        return expanded, _deeper(operand, call)
+        operand, negated, (name, arguments) = parts
+        values = tuple([argument[0] for argument in arguments])
+        return expand_constraint(operand[0], name, values, negated=negated is not None), _deeper(operand, *arguments)
+
+    def constraint(self, parts: list[Any]) -> tuple[str, list[_Sized]]:
+        name, *given = parts
+        return str(name), [argument for argument in given if argument is not None]
 
     def text_test(self, parts: list[Any]) -> _Sized:
         operand, negated, operator, text = parts
