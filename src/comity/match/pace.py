@@ -15,6 +15,8 @@ STEP_S = 0.0005
 """Work between two rests, as long as a step does not take longer by itself."""
 REST_SHARE = 8.0
 """How much longer a rest is than the step before it: matching loses at most a ninth."""
+MOST_CREDIT_S = 0.02
+"""Rest that counts for later steps at most, so that a long wait is not followed by long work."""
 RECENT_S = 0.05
 """Matching goes on when it was seen so short a time ago."""
 
@@ -29,6 +31,8 @@ class MatchingPace:
     def __init__(self, last_matched: Callable[[], float]) -> None:
         self._last_matched = last_matched
         self._rested_at = monotonic()
+        self._credit = 0.0
+        """What earlier rests took beyond what was due: who matches event by event gives the lock back late."""
 
     def __call__(self) -> None:
         # Time on the clock, not of the processor: who is put aside by the system holds the lock all the same.
@@ -37,5 +41,7 @@ class MatchingPace:
         if worked < STEP_S:
             return
         if now - self._last_matched() < RECENT_S:
-            sleep(worked * REST_SHARE)
+            due = worked * REST_SHARE - self._credit
+            sleep(max(due, 0.0))
+            self._credit = min(monotonic() - now - due, MOST_CREDIT_S)
         self._rested_at = monotonic()
