@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from tests.pattern.letters import every_way, profile, trace
@@ -37,6 +39,14 @@ def steps(count: int, operator: str = ";") -> str:
 )
 def test_compiled_code_takes_flat_patterns_up_to_its_size(text: str, is_flat: bool) -> None:
     assert (as_flat(profile(text)) is not None) == is_flat
+
+
+def test_compiled_code_leaves_patterns_that_see_one_event_in_several_forms() -> None:
+    bound = profile("A a ; B b within 5 s")
+    in_forms = replace(bound, has_forms=True)
+    assert as_flat(bound) is not None
+    assert as_flat(in_forms) is None
+    assert in_forms.body != bound.body, "what is kept of one is not taken for the other's"
 
 
 @pytest.mark.parametrize(

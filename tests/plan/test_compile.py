@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -10,7 +11,11 @@ from comity.event import Event
 from comity.expression.render import render
 from comity.federation import load
 from comity.plan import compile_plan
+from comity.plan.stages import profile_of
+from comity.plan.ways import ways_of
 from comity.plan.why import why
+from comity.testing.composite_profiles import composite_profiles, texts_with_profiles
+from comity.testing.federations import federation_texts, load_texts
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 
@@ -128,3 +133,17 @@ def test_why_says_that_own_events_do_not_come_back(tmp_path: Path) -> None:
     reasons = why(compile_plan(load(tmp_path)), "observed", Event("1", "/a", "a.T", data={"x": 1}))
     assert (reasons.delivered, reasons.is_own) == (False, True)
     assert not why(compile_plan(load(tmp_path)), "observed", Event("1", "/b", "b.T", data={"x": 1})).is_own
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_patterns_know_whether_several_ways_lead_to_them_from_one_type(seed: int) -> None:
+    chance = Random(seed)
+    texts = federation_texts(chance)
+    plan = compile_plan(load_texts(texts_with_profiles(texts, composite_profiles(chance, texts, 6))))
+    ways: dict[str, dict[str, set[int]]] = {one.bound.name: {} for one in plan.patterns}
+    for source, tests in ways_of(plan).tests.items():
+        for test in tests:
+            if test.profile is not None:
+                ways[profile_of(test.profile)].setdefault(source, set()).add(test.way)
+    several = {name: any(len(found) > 1 for found in own.values()) for name, own in ways.items()}
+    assert {one.bound.name: one.bound.has_forms for one in plan.patterns} == several

@@ -71,6 +71,8 @@ class BoundPattern:
     """Whether its condition is false whatever happens."""
     feed: str = ""
     """Which events come to it at all, where that is decided elsewhere; patterns of other feeds see other events."""
+    has_forms: bool = False
+    """Whether its operands may see one event in different forms, where that is decided elsewhere."""
     text: str = field(default="", compare=False)
 
     @cached_property
@@ -130,7 +132,7 @@ class BoundPattern:
         own = sorted((name, str(how)) for name, how in self.parameters.own_duplicates.items())
         rest = replace(self.parameters, own_duplicates={})
         text = repr((self.pattern, filters, joins, self.key.parts if self.key else None, own, rest, self.never))
-        text += self.feed
+        text += self.feed + ("forms" if self.has_forms else "")
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from comity.contract.mapping import Mapping
 from comity.event.types import EVENT, EventType
 from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE, TRUE, Expression, Not, conjunction
-from comity.federation.model import Contract, Federation, Subscription
+from comity.federation.model import OPERAND, Contract, Federation, Subscription
 from comity.federation.nested import is_inside
 from comity.keyed import digest
 from comity.limits import Limits, limits
-from comity.plan.stages import Delivery, Failure, Plan, PlannedPattern, Route
+from comity.plan.stages import Delivery, Failure, Plan, PlannedPattern, Route, profile_of
 
 _RouteKey = tuple[str, str | None, str | None]
 
@@ -66,12 +66,17 @@ class PlanCompiler:
             for key, delivery in found.pieces:
                 deliveries.setdefault(key, []).append(delivery)
         self._routes = {key: self._routes[key] for key in deliveries}
+        routes = tuple(replace(route, deliveries=tuple(deliveries[key])) for key, route in self._routes.items())
+        with_forms = _seen_in_forms(routes) if federation.composites else set()
         return Plan(
             federation.name,
             tuple(federation.local_types()),
-            tuple(replace(route, deliveries=tuple(deliveries[key])) for key, route in self._routes.items()),
+            routes,
             tuple(one for domain in federation.domains.values() for one in domain.taxonomy.types if one.abstract),
-            tuple(PlannedPattern(one.bound, one.domain) for one in federation.composites.values()),
+            tuple(
+                PlannedPattern(replace(one.bound, has_forms=True) if one.name in with_forms else one.bound, one.domain)
+                for one in federation.composites.values()
+            ),
         )
 
     def _compiled(self, profile: Subscription, ways: _Ways, known: _Compiled | None) -> _Compiled:
@@ -89,6 +94,18 @@ class PlanCompiler:
             self._routes[key] = Route(source, contract, mediate, (), failures)
         wanted = _in_terms_of(source, mediate, condition)
         return _Piece(key, Delivery(profile.name, profile.domain, condition, observe, wanted, profile.priority))
+
+
+def _seen_in_forms(routes: Iterable[Route]) -> set[str]:
+    """The composite profiles to whose operands several ways lead from one type: each may make another event of it."""
+    ways: dict[tuple[str, str], set[tuple[str | None, ...]]] = {}
+    for route in routes:
+        mediate = route.mediate.key if route.mediate else None
+        for one in route.deliveries:
+            if OPERAND in one.profile and one.wanted != FALSE:
+                way = (route.contract, mediate, one.observe.key if one.observe else None)
+                ways.setdefault((profile_of(one.profile), route.source.key), set()).add(way)
+    return {profile for (profile, _), found in ways.items() if len(found) > 1}
 
 
 def _is_same(one: Subscription, other: Subscription) -> bool:

@@ -37,6 +37,8 @@ def as_flat(bound: BoundPattern) -> FlatPattern | None:
     pattern, names = bound.pattern, {name: at for at, name in enumerate(bound.operand_names)}
     if bound.never or not _is_flat(pattern) or any(bound.joins.values()) or any(bound.against.values()):
         return None
+    if bound.has_forms:  # here an event of a trace is one row, with one line, whichever operands it is for
+        return None
     steps, gaps = _steps_and_gaps(pattern)
     if len(steps) > MOST_STEPS or len(names) > MOST_OPERANDS:
         return None
