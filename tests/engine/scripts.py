@@ -81,7 +81,7 @@ def told_by_reference(plan: Plan, script: Script, lateness: timedelta) -> list[O
             case Restart():
                 pass
     for planned in reference.plan.patterns:
-        reference.report(planned, None)
+        reference.report(planned, is_complete=True)
     return sorted([*texts(reference.found), *reference.reports])
 
 
@@ -146,19 +146,23 @@ class _Reference:
         before, after = ({one.bound.name for one in each.patterns} for each in (self.plan, plan))
         for planned in self.plan.patterns:
             if planned.bound.name not in after:
-                self.report(planned, self.watermark)
+                self.report(planned, is_complete=False)
         newest = to_microseconds(max(*self.times, self.watermark)) if self.times else None
         self.begun |= {name: (len(self.times), newest) for name in after - before}
         self.seen = [(name, event) for name, event in self.seen if name.partition(OPERAND)[0] in after]
-        self.delivered = {key for key in self.delivered if key[0] in plan.profiles}
         self.plan = plan
 
-    def report(self, planned: PlannedPattern, before: datetime | None) -> None:
-        """What a pattern reports in all, or what occurs before a time."""
+    def report(self, planned: PlannedPattern, *, is_complete: bool) -> None:
+        """What a pattern has reported by now: what was over at the times that were told, and at the end the rest."""
         name = planned.bound.name
         count, start = self.begun.get(name, (0, None))
-        marks = [Event(str(at), "/mark", "nobody.Mark", time) for at, time in enumerate(self.times[count:])]
-        own = [event for delivery, event in self.seen if delivery.partition(OPERAND)[0] == name]
-        for report in reports(planned.bound, [*own, *marks], start=start):
-            if before is None or report.end < to_microseconds(before):
-                self.reports.append((name, report.id))
+        times = [*sorted(self.times[:count])[-1:], *self.times[count:]]  # the newest of those before is where it begins
+        marks = [Event(str(at), "/mark", "nobody.Mark", time) for at, time in enumerate(times)]
+        events = [*(event for delivery, event in self.seen if delivery.partition(OPERAND)[0] == name), *marks]
+        found: set[str] = set()
+        if self.watermark > NEVER:
+            over = reports(planned.bound, events, start=start, until=to_microseconds(self.watermark) - 1)
+            found |= {one.id for one in over}
+        if is_complete:
+            found |= {one.id for one in reports(planned.bound, events, start=start)}
+        self.reports += [(name, id) for id in found]

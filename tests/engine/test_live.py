@@ -221,7 +221,8 @@ def test_many_profiles_are_matched_by_the_index_and_change_in_groups(tmp_path: P
     change = engine.change(copies(range(1_300, 1_000, -1)))
     assert (change.tests_added, change.tests_removed) == (200, 1_000)
     assert codes(engine.push(fire(2, BEGIN))) == [f"p{at}" for at in range(1_300, 1_000, -1)]
-    assert codes(engine.push(fire(1, BEGIN))) == [f"p{at}" for at in range(1_300, 1_100, -1)]
+    came_first = [f"p{at}" for at in range(1_300, 1_199, -1)]  # those below had it, also those that were away since
+    assert codes(engine.push(fire(1, BEGIN))) == came_first
 
 
 def test_a_damaged_snapshot_is_refused(attic: Plan) -> None:

@@ -63,7 +63,7 @@ class Counts:
     rejected: int = 0
     """Records that are no events, and events that a mapping refused, as often as one did."""
     matched: int = 0
-    """Events that went to a profile, or are part of what one waits for."""
+    """Events that some profile wants; one that comes again counts again."""
     late: int = 0
     """Those of them that were behind the newest one, of what had come before, by more than the lateness."""
 
@@ -168,8 +168,6 @@ class LiveEngine:
         counted = self._take_steps(plan, steps_of(ways))
         self._patterns.change(plan, ways)
         self.plan = plan
-        if before - after and isinstance(self._remembered, RememberedInMemory):
-            self._remembered.keep(after)
         return PlanChange(tuple(sorted(after - before)), tuple(sorted(before - after)), *counted)
 
     # State
@@ -199,7 +197,6 @@ class LiveEngine:
         engine._patterns.restore(saved.patterns)
         if isinstance(engine._remembered, RememberedInMemory):
             engine._remembered.restore(saved.remembered.items())
-            engine._remembered.keep(set(plan.profiles))
         if saved.now is not None:
             engine._move_window(saved.now, is_told=True)
         engine._move_window(saved.hour, is_told=False)
@@ -272,7 +269,9 @@ class LiveEngine:
         found: list[Outcome] = []
         followed: dict[int, Event | list[Fault]] = {}
         operands: dict[str, Event] = {}
+        is_wanted = False
         for step in steps:
+            is_wanted |= step.profile is not None
             seen = followed.get(id(step.way))
             if seen is None:
                 seen = followed[id(step.way)] = step.way.follow(event)
@@ -285,7 +284,7 @@ class LiveEngine:
                 else:
                     found += self._new([Notification(step.way.subscriber, step.profile, seen)])
         self.counts.rejected += sum(isinstance(one, Rejected) for one in found)
-        if operands or any(isinstance(one, Notification) for one in found):
+        if is_wanted:
             self._count_matched(event)
         return found + self._take_operands(event, operands)
 

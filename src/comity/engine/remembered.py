@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Protocol
 
@@ -55,16 +55,6 @@ class RememberedInMemory:
         """Forget what is of an hour before that of a time; such events must not come any more."""
         for hour in [hour for hour in self._by_hour if hour < _hour(earliest)]:
             self._known.difference_update(self._by_hour.pop(hour))
-
-    def keep(self, profiles: Collection[str]) -> None:
-        """Forget what was delivered to other profiles."""
-        for hour, keys in list(self._by_hour.items()):
-            kept = [key for key in keys if key[0] in profiles]
-            if kept:
-                self._by_hour[hour] = kept
-            else:
-                del self._by_hour[hour]
-        self._known = {key for keys in self._by_hour.values() for key in keys}
 
     def save(self) -> dict[int, list[_Key]]:
         """What `restore` takes."""

@@ -51,6 +51,18 @@ class BankState:
         return cls(tuple(bodies), pa.ipc.open_stream(rows).read_all(), traces)
 
 
+@dataclass(frozen=True, slots=True)
+class LaterPatterns:
+    """Patterns, by their numbers, that come to a stream that has begun; and the newest time of an event by then."""
+
+    newest: int
+    numbers: frozenset[int]
+
+    def among(self, owned: Sequence[int]) -> LaterPatterns:
+        """Those of some patterns, whose numbers are their positions there."""
+        return LaterPatterns(self.newest, frozenset(at for at, number in enumerate(owned) if number in self.numbers))
+
+
 @dataclass(frozen=True)
 class Bank:
     """Patterns that are detected together; `decode` makes events of lines where conditions between operands need it."""
@@ -99,11 +111,12 @@ class Bank:
         upto: int | None = None,
         start: int | None = None,
         last: int | None = None,
+        came: LaterPatterns | None = None,
     ) -> tuple[pa.Table, BankState]:
         """The reports after `done` up to `upto`, and what is kept after them; without `upto` the input is complete.
 
         Candidates are those that `sharing` asks for, and later than `done`. `start` is where traces start, if that is
-        known by now; `last` the time of the last event of a complete input.
+        known by now; `last` the time of the last event of a complete input; `came` are patterns that are new.
         """
         state = self._renumbered(state or BankState())
         reports, rows, traces = [], STATE.empty_table(), b""
@@ -112,6 +125,8 @@ class Bank:
             reports, rows = [done_flat.reports], done_flat.state
         if self.flat is None or len(self.flat.numbers) < len(self.patterns):
             tree = self._tree(state)
+            if came is not None:
+                tree.detector.begin_at(came.newest, beside=set(range(len(self.patterns))) - came.numbers)
             tree.add(candidates, self.sharing, frozenset() if self.flat is None else self.flat.taken)
             reports.append(tree.detect(done=done, upto=upto, start=start, last=last))
             traces = tree.save()

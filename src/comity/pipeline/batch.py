@@ -7,18 +7,18 @@ pass, which counts as the first one does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from comity.event.window import Window
 from comity.pipeline.deliver import is_wanted, observe_hits
-from comity.pipeline.detect.extract import Extracted, staged_figures
+from comity.pipeline.detect.extract import Extracted
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Tables
 
@@ -36,6 +36,8 @@ class BatchFigures:
     late: int = 0
     newest: datetime | None = None
     """The time of the newest event that somebody wants."""
+    times: tuple[int, ...] = ()
+    """Those of the first and the last event that came as lines or was decoded, wanted or not, in microseconds."""
 
     def with_doubtful(self, decoded: BatchFigures) -> BatchFigures:
         """The same after the rows in doubt were decoded; as records these were counted when they were read."""
@@ -45,6 +47,7 @@ class BatchFigures:
             matched=self.matched + decoded.matched,
             late=self.late + decoded.late,
             newest=max(times, default=None),
+            times=self.times + decoded.times,
         )
 
 
@@ -77,11 +80,9 @@ class PlanBatch:
         # Rows are counted from the metadata of their files.
         return replace(figures, records=figures.records + self.tables.row_count)
 
-    def extracted(self) -> Extracted:
-        """What was staged of candidates, and from when to when there were events."""
-        assert self.candidates is not None, "the plan has patterns"
-        times = self.prepared.row_times(self.tables, self.window)
-        return staged_figures(str(self.candidates.folder)).with_times(*times)
+    def extracted(self, figures: BatchFigures) -> Extracted:
+        """From when to when there were events."""
+        return Extracted().with_times(*figures.times, *self.prepared.row_times(self.tables, self.window))
 
     def _pass(self, hits: DataFrame, write: Write, mode: str) -> BatchFigures:
         if self.candidates is None:
@@ -97,7 +98,8 @@ class PlanBatch:
         is_late = F.lit(False) if self.late_before is None else time < F.lit(self.late_before)
         late = F.count(F.when(is_wanted() & is_late, True)).alias("late")
         newest = F.max(F.when(is_wanted(), time)).alias("newest")
-        write(self.prepared.outcomes(observe_hits(hits, seen, late, newest)), mode)
+        ends = [end(name).alias(name) for name, end in _ENDS.items() if name in hits.columns]
+        write(self.prepared.outcomes(observe_hits(hits, seen, late, newest, *ends)), mode)
         counted = seen.get
         moment = counted["newest"]
         return BatchFigures(
@@ -106,7 +108,11 @@ class PlanBatch:
             int(counted["matched"]),
             int(counted["late"]),
             moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment,
+            tuple(counted[name] for name in _ENDS if counted.get(name) is not None),
         )
+
+
+_ENDS: Mapping[str, Callable[[str], Column]] = {"earliest": F.min, "latest": F.max}
 
 
 @contextmanager

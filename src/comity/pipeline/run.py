@@ -16,6 +16,7 @@ from comity.connect.staged import StagedResults
 from comity.event.owners import ANYBODY, Owners
 from comity.event.window import Window
 from comity.pipeline.batch import CandidateStaging, PlanBatch
+from comity.pipeline.detect.federation import SparkPlanPatterns
 from comity.pipeline.detect.patterns import bucket_count, candidates_beside, remove_staged
 from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.failure import spark_failures
@@ -70,13 +71,17 @@ def _stage(prepared: PreparedPlan, tables: Tables, window: Window, staging: Path
     outcomes = StagedOutcomes(prepared.plan, staging, results)
     figures = batch.stage(outcomes.write)
     summary = outcomes.summary(figures, prepared.spark)
-    return summary if candidates is None else _with_reports(batch, candidates, summary, StagedResults(staging, results))
+    if candidates is None:
+        return summary
+    files = prepared.patterns.detect_stored(candidates.folder, buckets, batch.extracted(figures).times)
+    return _with_reports(prepared.patterns, files, summary, StagedResults(staging, results))
 
 
-def _with_reports(batch: PlanBatch, candidates: CandidateStaging, summary: Summary, staged: StagedResults) -> Summary:
+def _with_reports(
+    patterns: SparkPlanPatterns, files: Sequence[str], summary: Summary, staged: StagedResults
+) -> Summary:
     """Add what the patterns report to what was staged."""
-    patterns, delivered = batch.prepared.patterns, Counter(summary.delivered)
-    files = patterns.detect_stored(candidates.folder, candidates.buckets, batch.extracted().times)
+    delivered = Counter(summary.delivered)
     try:
         for subscriber, profile, line in patterns.notifications(patterns.found(files)):
             delivered[profile] += 1

@@ -78,8 +78,7 @@ class StreamRun(FileStream):
             summary = self._publish(number, self._new(prepared, work, reports, number))
             oldest = Window.around(self.clock()).earliest
             self.delivered.forget_before(oldest.date().isoformat())
-        if prepared.plan.patterns:
-            self._pattern_batches.states.forget_before(number)
+        self._pattern_batches.states.forget_before(number)
         laps.end("publish")
         told = {name: summary.delivered.get(name, 0) for name in prepared.plan.profiles}
         return replace(summary, records=figures.records, matched=figures.matched, late=figures.late, delivered=told)
@@ -89,9 +88,8 @@ class StreamRun(FileStream):
     ) -> tuple[BatchFigures, Sequence[str]]:
         """Stage the outcomes of the files; gives the figures, and the files of what patterns report."""
         batches, spark = self._pattern_batches, prepared.spark
-        before = batches.before(number, spark) if prepared.plan.patterns else None
-        candidates = None
-        if before is not None:
+        before, candidates = batches.before(number, spark), None
+        if prepared.plan.patterns:
             candidates = CandidateStaging(work / "candidates", before.buckets, before.watermark)
             prepared.patterns.compiled = before.compiled
         tables, window = Tables.of(spark, inputs, self.owners), Window.around(self.clock())
@@ -102,10 +100,11 @@ class StreamRun(FileStream):
 
         figures = batch.stage(write)
         self._saw(figures.newest)
-        if before is None or candidates is None:
+        seen = batch.extracted(figures)
+        if candidates is None:  # patterns may come later, and must know how far time has come
+            batches.pass_by(number, before, seen)
             return figures, ()
-        seen, shared = batch.extracted(), prepared.patterns.shared
-        return figures, batches.detect(number, before, seen, candidates.folder, shared, spark)
+        return figures, batches.detect(number, before, seen, candidates.folder, prepared.patterns.shared, spark)
 
     def _new(self, prepared: PreparedPlan, work: Path, reports: Sequence[str], number: int) -> Iterator[Told]:
         """What no earlier batch delivered of what was staged and reported."""

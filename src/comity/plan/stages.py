@@ -144,7 +144,7 @@ class Summary:
     late: int = 0
     """Events older than the newest one seen before by more than `late_after_s`; delivered like any other."""
     matched: int = 0
-    """Events that some profile wanted."""
+    """Events that some profile wanted; one that came again counts again."""
     rejected_by_code: dict[str, int] = field(default_factory=dict)
     rejected_examples: dict[str, RejectedRecord] = field(default_factory=dict)
     """By code one of the records that were rejected."""

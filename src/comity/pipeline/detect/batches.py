@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from comity.connect.folder import PATTERNS
+from comity.pattern.bank import LaterPatterns
 from comity.pattern.rows import ReportRow
 from comity.pipeline.detect.buckets import BucketJob, HasPatterns, PatternWork, Times, detect_buckets
 from comity.pipeline.detect.extract import LATE, Extracted, staged_files, staged_lines
@@ -52,12 +53,18 @@ class PatternBatches:
         after = self._after(before, seen, shared.value)
         jobs = {bucket: self._job(number, bucket, before, staged) for bucket in _touched(before, after, staged, shared)}
         is_begun = after.start is not None and after.done is not None and after.start <= after.done
-        times = Times(before.done, after.done, after.start if is_begun else None)
+        came = _came(before, shared.value)
+        times = Times(before.done, after.done, after.start if is_begun else None, came=came)
         done = detect_buckets(list(jobs.values()), shared, before.buckets, times, spark)
         versions = {bucket: version for bucket, version in before.versions.items() if bucket not in jobs}
         versions |= {one.bucket: number for one in done if one.kept}
         self.states.save(number, replace(after, versions=versions))
         return [job.reports for job in jobs.values()]
+
+    def pass_by(self, number: int, before: Progress, seen: Extracted) -> None:
+        """Note how far time has come in a batch that no pattern asks for anything; nothing is kept of earlier ones."""
+        after = before.after(seen, self.lateness_us)
+        self.states.save(number, replace(after, bodies="", silences=frozenset(), versions={}))
 
     def untold(self, number: int, found: Iterable[ReportRow]) -> Iterator[ReportRow]:
         """Of what is reported in a batch, what was not reported at an end before it.
@@ -83,7 +90,8 @@ class PatternBatches:
             for bucket in range(last.buckets)
             if bucket in last.versions or shared.value.has_silence(bucket, last.buckets)
         ]
-        detect_buckets(jobs, shared, last.buckets, Times(last.done, None, last.start, last.newest), spark)
+        times = Times(last.done, None, last.start, last.newest, _came(last, shared.value))
+        detect_buckets(jobs, shared, last.buckets, times, spark)
         return [job.reports for job in jobs]
 
     @contextmanager
@@ -101,7 +109,8 @@ class PatternBatches:
     def _after(self, before: Progress, seen: Extracted, work: PatternWork) -> Progress:
         after = before.after(seen, self.lateness_us)
         start = after.start if self.start is None else self.start
-        return replace(after, start=start, bodies=_digest(work.bank.bodies))
+        silences = frozenset(_silences(work).values())
+        return replace(after, start=start, bodies=_digest(work.bank.bodies), silences=silences)
 
     def _job(self, number: int, bucket: int, before: Progress, staged: Path) -> BucketJob:
         version = before.versions.get(bucket)
@@ -121,6 +130,16 @@ def _touched(before: Progress, after: Progress, staged: Path, shared: HasPattern
         is_waiting = bucket in before.versions or shared.value.has_silence(bucket, before.buckets)
         if (is_moved and is_waiting and after.watermark is not None) or staged_files(str(staged), bucket):
             yield bucket
+
+
+def _came(before: Progress, work: PatternWork) -> LaterPatterns | None:
+    """The patterns with silences that were not there when there were events already."""
+    came = frozenset(number for number, body in _silences(work).items() if body not in before.silences)
+    return LaterPatterns(before.newest, came) if came and before.newest is not None else None
+
+
+def _silences(work: PatternWork) -> dict[int, str]:
+    return {number: _digest([work.bank.bodies[number]]) for number in work.silent}
 
 
 def late_lines(staged: Path) -> list[bytes]:

@@ -25,7 +25,7 @@ from comity.event.event import Event
 from comity.event.formats.jsonlines import decode
 from comity.event.types import EventType
 from comity.limits import Limits, limited, limits
-from comity.pattern.bank import Bank, BankState
+from comity.pattern.bank import Bank, BankState, LaterPatterns
 from comity.pattern.bound import BoundPattern
 from comity.pattern.correlation import key_text
 from comity.pattern.rows import CANDIDATES, REPORTS, ReportRow, found_reports
@@ -71,6 +71,7 @@ class PatternWork:
     compiled: bool | None = None
     """Whether compiled code detects what it can; None when that depends on how much there is."""
     _bank: Bank | None = field(default=None, init=False)
+    _silent: frozenset[int] | None = field(default=None, init=False)
     _owned: dict[tuple[bool, tuple[int, ...]], Bank] = field(default_factory=dict, init=False)
 
     @property
@@ -90,8 +91,16 @@ class PatternWork:
 
     def has_silence(self, bucket: int, buckets: int) -> bool:
         """Whether something can be reported in a bucket without any candidate."""
-        owned = (self.patterns[number].pattern for number in self.owned(bucket, buckets))
-        return any(isinstance(part, Silence) for pattern in owned for part in walk(pattern))
+        return any(number in self.silent for number in self.owned(bucket, buckets))
+
+    @property
+    def silent(self) -> frozenset[int]:
+        """The numbers of the patterns that have a silence."""
+        if self._silent is None:
+            numbered = enumerate(one.pattern for one in self.patterns)
+            found = (number for number, one in numbered if any(isinstance(part, Silence) for part in walk(one)))
+            self._silent = frozenset(found)
+        return self._silent
 
     def bank_of(self, owned: tuple[int, ...], candidates: int) -> Bank:
         """The patterns of these numbers for so many candidates; there their numbers are their positions."""
@@ -115,7 +124,7 @@ class PatternWork:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.patterns, self.types, self.compiled = state
-        self._bank, self._owned = None, {}
+        self._bank, self._silent, self._owned = None, None, {}
 
 
 def _bare(bound: BoundPattern) -> BoundPattern:
@@ -142,6 +151,7 @@ class Times:
     upto: int | None = None
     start: int | None = None
     last: int | None = None
+    came: LaterPatterns | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +213,11 @@ class BucketWorker:
         candidates = _renumbered(read_candidates(job.candidates), _places(owned, len(work.patterns)))
         bank = work.bank_of(owned, candidates.num_rows)
         state = None if job.before is None else BankState.decode(read_sealed(Path(job.before), STATE))
-        reports, state = bank.detect(candidates, state, **asdict(self._times(candidates)))
+        times = self._times(candidates)
+        came = None if times.came is None else times.came.among(owned)
+        reports, state = bank.detect(
+            candidates, state, done=times.done, upto=times.upto, start=times.start, last=times.last, came=came
+        )
         told = _as_bytes(_renumbered(reports, np.array(owned, np.int32)))
         write_whole(Path(job.reports), told)
         kept = job.after is not None and not _is_empty(state)
@@ -217,7 +231,7 @@ class BucketWorker:
         last = self.times.last
         if last is None and self.times.upto is None and candidates.num_rows:
             last = int(np.max(candidates.column("time").to_numpy()))
-        return Times(self.times.done, self.times.upto, self.times.start, last)
+        return replace(self.times, last=last)
 
 
 _DONE = pa.schema([("bucket", pa.int32()), ("reports", pa.int64()), ("kept", pa.bool_())])

@@ -72,6 +72,7 @@ class OperandColumns:
         self._sources: tuple[EventType, ...] = tuple(sources.values())
         self._columns: dict[int, dict[str, Column]] = {}
         self._followed: dict[int, Followed] = {}
+        self._contested = _contested(ways)
 
     def rows(self, hits: DataFrame, buckets: int, late_before: int | None, spark: SparkSession) -> DataFrame:
         """The rows that `detect.extract.stage` takes: candidates, and those that count."""
@@ -81,7 +82,8 @@ class OperandColumns:
         ]
         # A table, and no expressions: these would be compiled anew for every batch.
         table = F.broadcast(spark.createDataFrame(asked, _ASKED))
-        found = complete(hits, self._sources).select("*", F.explode_outer(_once_each("found")).alias("hit"))
+        fitting = self._with_fitting(complete(hits, self._sources))
+        found = fitting.select("*", F.explode_outer(_once_each("found")).alias("hit"))
         on = (F.col("hit.profile") == F.col("label")) & (F.col("hit.way") == F.col("on"))
         asked_for = keep(found.join(table, on, "left"), self._kept)
         made = asked_for.select("*", *(one.alias(name) for name, one in self._made(buckets).items()))
@@ -94,6 +96,17 @@ class OperandColumns:
             )
         )
         return rows.filter(F.col("bucket").isNotNull())
+
+    def _with_fitting(self, hits: DataFrame) -> DataFrame:
+        """The hits without what was found on ways on which they do not fit, where another leads to the same operand."""
+        followed = {number: self._follow(number) for number in sorted(self._contested)}
+        fits = {number: _seen(one)[1] for number, one in followed.items() if one.unmet or one.unseen}
+        if not fits:
+            return hits
+        kept = [{name: column} for number in fits for name, column in followed[number].kept]
+        failed = F.array_compact(F.array(*(F.when(~one, F.lit(number)) for number, one in fits.items())))
+        fitting = F.expr("filter(found, one -> not coalesce(array_contains(failed, one.way), false))")
+        return keep(hits, kept).withColumn("failed", failed).withColumn("found", fitting)
 
     def _ask(self, patterns: Sequence[PlannedPattern], ways: Ways) -> Iterator[_Asked]:
         bank = Bank([one.bound for one in patterns])
@@ -144,13 +157,13 @@ class OperandColumns:
         time = F.unix_micros("time")
         is_late = F.coalesce(time < F.col("late_before"), F.lit(False))
         own = F.coalesce(F.lit(None).cast("string"), *(_own_line(one) for one in self._sources))
-        bucket = F.when(is_late, F.lit(LATE)).when(fits, bucket_column(F.col("salt"), key, buckets))
+        in_time = F.when(is_late, F.lit(LATE)).otherwise(bucket_column(F.col("salt"), key, buckets))
         return {
             "key": key,
             "micros": time,
             "tie": tie,
             "made_line": F.when(is_late, own).otherwise(_case(F.col("on"), lines)),
-            "made_bucket": bucket,
+            "made_bucket": F.when(fits, in_time),
         }
 
     def _key(self, parts: tuple[tuple[Path, ...], ...], seen: Attributes, way: int) -> Column:
@@ -162,6 +175,18 @@ class OperandColumns:
         if declared is None or declared.kind is not Kind.INT:
             return F.lit(NO_TIE)
         return F.coalesce(TypedColumns(target, seen).column(path), F.lit(NO_TIE))
+
+
+def _contested(ways: Ways) -> set[int]:
+    """The ways of operands behind which another way leads to the same operand, should this one fail."""
+    found: set[int] = set()
+    for tests in ways.tests.values():
+        last: dict[str, int] = {}
+        for test in tests:
+            if test.profile is not None and OPERAND in test.profile:
+                found |= {last[test.profile]} if test.profile in last else set()
+                last[test.profile] = test.way
+    return found
 
 
 def bucket_column(salt: Column, key: Column, buckets: int) -> Column:

@@ -32,6 +32,8 @@ class Progress:
     """Where the time begins that is not complete yet."""
     bodies: str = ""
     """Stands for the patterns of the batch."""
+    silences: frozenset[str] = frozenset()
+    """Stands for each of them that has a silence: those that come later begin later."""
     versions: Mapping[int, int] = field(default_factory=dict)
     """By bucket, the batch that wrote what is kept of it; nothing is kept of the others."""
 
