@@ -78,11 +78,13 @@ class Limits:
     max_parallel_sinks: int = 16
     """Sinks that are sent to at the same time."""
     max_age_days: int = 7_300
-    """Days that an event of a stream may be old when it is read; an older one is rejected. So long is remembered."""
+    """Days that an event of a stream may be old when it is read; an older one is rejected."""
+    remember_days: int = 30
+    """Days that a stream on Spark remembers what it delivered; what comes again later is delivered again."""
     max_history_days: int = 4_000_000
     """Days that a stored event may be old when it is read; an older one is rejected. By default no year is too far."""
     max_checked_notes_bytes: int = 1_073_741_824
-    """Bytes of `.delivered.db` up to which all of it is checked when a stream starts; `comity doctor` checks any."""
+    """Bytes of a file of delivered keys up to which it is checked when a stream starts; `comity doctor` checks any."""
     max_future_s: int = 86_400
     """Seconds that an event's time may be ahead of the clock; beyond, it is rejected."""
     live_memory_s: int = 604_800

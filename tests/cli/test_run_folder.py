@@ -110,4 +110,4 @@ def test_doctor_tells_how_much_is_remembered(comity, tmp_path):
     stream_left(tmp_path / "out")
     told = comity("doctor", "--out", tmp_path / "out").out
     assert "✓ remembered notifications: 3,000, the oldest of 2026-01-02" in told
-    assert "7,300 days (max_age_days)" in told.replace("\n", " ")
+    assert "30 days (remember_days)" in told.replace("\n", " ")

@@ -1,7 +1,7 @@
 """What was delivered before: the identities of notifications, so that none is delivered twice.
 
-They are kept as digests in a small database beside the results. A batch that is done again first forgets what its
-earlier attempt noted; notes count only when they are committed, which happens after the batch is published.
+They are kept as digests in a small database beside the results of a stream in one process. A batch that is done again
+first forgets what its earlier attempt noted; notes count only when they are committed, after the batch is published.
 """
 
 from __future__ import annotations
@@ -86,6 +86,11 @@ class Delivered:
             self._count += 1
         return found
 
+    def date_all(self, day: str) -> None:
+        """Let everything that is noted be of a day."""
+        with _told(self.path):
+            self._database.execute("update delivered set day = ?", (day,))
+
     def take(self, keys: Iterable[tuple[str, str]]) -> None:
         """Note keys, each with its day, as delivered before the first batch."""
         rows = ((key_digest(key), day, EARLIER) for key, day in keys)
@@ -94,7 +99,7 @@ class Delivered:
             self._database.executemany("insert or ignore into delivered values (?, ?, ?)", rows)
 
     def forget_before(self, day: str) -> None:
-        """Drop the notes of events that are too old to be accepted again."""
+        """Drop the notes that were made before a day."""
         with _told(self.path):
             self._forget("day < ?", day)
 
@@ -160,12 +165,28 @@ def look_at_delivered(out: Path) -> DeliveredSize | None:
     path = out / FILE
     if not path.exists():
         return None
+    with reading(path) as database:
+        _check(database, "integrity_check")
+        count = int(database.execute("select count(*) from delivered").fetchone()[0])
+        return _remembered(database, path, count)
+
+
+def noted_in(out: Path, name: str) -> str | None:
+    """A fact that a stream kept in a results folder; None if it kept none, or there was no stream."""
+    if not (out / FILE).exists():
+        return None
+    with reading(out / FILE) as database:
+        row = database.execute("select value from noted where name = ?", (name,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """The notes of a stream, of which nothing is changed."""
     with _told(path):
         database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
         try:
-            _check(database, "integrity_check")
-            count = int(database.execute("select count(*) from delivered").fetchone()[0])
-            return _remembered(database, path, count)
+            yield database
         finally:
             database.close()
 

@@ -5,7 +5,9 @@ complete.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -45,6 +47,23 @@ class Results(StrEnum):
     """`day=YYYY-MM-DD/subscriber=SUBSCRIBER/*.parquet`."""
 
 
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A file on its way to where it is read: for whom, and of which day if it is Parquet."""
+
+    to: str
+    path: Path
+    day: str | None = None
+
+    def target(self, out: Path) -> Path:
+        """The folder in which it is read."""
+        return out / self.to if self.day is None else out / f"day={self.day}" / f"subscriber={self.to}"
+
+    @property
+    def suffix(self) -> str:
+        return ".jsonl" if self.day is None else ".parquet"
+
+
 def publish(
     staging: Path,
     out: Path,
@@ -60,30 +79,54 @@ def publish(
     when this returns, so that it can be noted as delivered. What is published at the end of a stream stands beside its
     last batch, and goes when that is done again.
     """
-    prefix = "part" if batch is None else f"batch-{batch:08d}" + ("-end" if at_end else "")
+    prefix = _prefix(batch, at_end=at_end)
     if batch is not None:
         _remove_attempt(out, prefix)
-    moves: list[tuple[Path, Path]] = []
-    for name in names:
-        if results is Results.JSONL or name == REJECTED:
-            make_folder(out / name)
-            moves += _moves(sorted((staging / f"to={name}").glob("part-*")), out / name, prefix, ".jsonl")
+    lines = [name for name in names if results is Results.JSONL or name == REJECTED]
+    staged = [StagedFile(name, path) for name in lines for path in sorted((staging / f"to={name}").glob("part-*"))]
     for folder in sorted(staging.glob("day=*/to=*")):
-        target = out / folder.parent.name / folder.name.replace("to=", "subscriber=", 1)
-        make_folder(target)
-        moves += _moves(sorted(folder.glob("part-*.parquet")), target, prefix, ".parquet")
-    move_all(moves)
+        day, to = folder.parent.name.removeprefix("day="), folder.name.removeprefix("to=")
+        staged += [StagedFile(to, path, day) for path in sorted(folder.glob("part-*.parquet"))]
+    _publish_files(staged, out, lines, prefix)
     shutil.rmtree(staging, ignore_errors=True)
+
+
+def publish_batch(
+    staged: Iterable[StagedFile], out: Path, names: Iterable[str], results: Results, batch: int, *, is_again: bool
+) -> None:
+    """Do the same with just these files of a batch of a stream, which workers wrote.
+
+    Where it is known that there was no attempt before, nothing is looked for that it may have published.
+    """
+    prefix = _prefix(batch)
+    if is_again:
+        _remove_attempt(out, prefix)
+    lines = [name for name in names if results is Results.JSONL or name == REJECTED]
+    _publish_files(staged, out, lines, prefix)
+
+
+def _prefix(batch: int | None, *, at_end: bool = False) -> str:
+    return "part" if batch is None else f"batch-{batch:08d}" + ("-end" if at_end else "")
+
+
+def _publish_files(staged: Iterable[StagedFile], out: Path, lines: Iterable[str], prefix: str) -> None:
+    for name in lines:
+        make_folder(out / name)
+    numbers: Counter[Path] = Counter()
+    moves: list[tuple[Path, Path]] = []
+    for file in staged:
+        target = file.target(out)
+        if target not in numbers:
+            make_folder(target)
+        moves.append((file.path, target / f"{prefix}-{numbers[target]:05d}{file.suffix}"))
+        numbers[target] += 1
+    move_all(moves)
 
 
 def _remove_attempt(out: Path, prefix: str) -> None:
     for stale in out.rglob(f"{prefix}-*"):
         if not any(part.startswith(".") for part in stale.relative_to(out).parts):
             stale.unlink()
-
-
-def _moves(parts: list[Path], target: Path, prefix: str, suffix: str) -> Iterator[tuple[Path, Path]]:
-    return ((part, target / f"{prefix}-{number:05d}{suffix}") for number, part in enumerate(parts))
 
 
 def landed_source(file: str | None) -> str | None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import blake2b
+
 import msgspec
+
+from comity.connect.identity import DIGEST_BYTES
 
 _encoder = msgspec.json.Encoder()
 
@@ -38,6 +43,17 @@ class Identity(msgspec.Struct, frozen=True):
     def day(self) -> str:
         """The date in UTC: the times of notifications are written so."""
         return self.time[:10]
+
+
+def key_digests(profiles: Iterable[str], sources: Iterable[str], ids: Iterable[str]) -> list[bytes]:
+    """What `key_digest` gives for the keys of many notifications.
+
+    >>> key_digests(["fires"], ["/a"], ["1"])[0].hex()
+    'fbac2b287d3b94bf4861c5f494d650a4'
+    """
+    encode = _encoder.encode
+    keys = zip(profiles, sources, ids, strict=True)
+    return [blake2b(encode(key), digest_size=DIGEST_BYTES).digest() for key in keys]
 
 
 _identity = msgspec.json.Decoder(Identity)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
-from comity.connect.folder import REJECTED, STAGING, Results, publish
+from comity.connect.folder import REJECTED, STAGING, Results, StagedFile, publish
 from comity.event.times import parse_timestamp
 
 _ROWS_AT_ONCE = 10_000
@@ -20,8 +20,10 @@ _TEXTS = ("profile", "id", "source", "type", "subject", "sequence", "mode", "typ
 class StagedResults:
     """Takes lines, each for a subscriber or for the rejected set."""
 
-    def __init__(self, staging: Path, results: Results) -> None:
-        self.staging, self.results = staging, results
+    def __init__(self, staging: Path, results: Results, name: str = "part") -> None:
+        self.staging, self.results, self.name = staging, results, name
+        self.files: list[StagedFile] = []
+        """Where it was put, when it is closed."""
         self._streams: dict[str, BinaryIO] = {}
         self._rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._parts = 0
@@ -37,6 +39,14 @@ class StagedResults:
         if len(rows) >= _ROWS_AT_ONCE:
             self._flush((row["time"].date().isoformat(), to))
 
+    def put_all(self, to: str, lines: Sequence[bytes]) -> None:
+        """Take several lines for one target."""
+        if self.results is Results.JSONL or to == REJECTED:
+            self._stream(to).write(b"\n".join(lines) + b"\n" if lines else b"")
+            return
+        for line in lines:
+            self.put(to, line)
+
     def close(self) -> None:
         """Write what is left."""
         for stream in self._streams.values():
@@ -46,9 +56,10 @@ class StagedResults:
 
     def _stream(self, to: str) -> BinaryIO:
         if to not in self._streams:
-            folder = self.staging / f"to={to}"
-            folder.mkdir(parents=True, exist_ok=True)
-            self._streams[to] = (folder / "part-00000").open("wb")
+            file = StagedFile(to, self.staging / f"to={to}" / f"{self.name}-00000")
+            file.path.parent.mkdir(parents=True, exist_ok=True)
+            self._streams[to] = file.path.open("wb")
+            self.files.append(file)
         return self._streams[to]
 
     def _flush(self, key: tuple[str, str]) -> None:
@@ -56,15 +67,16 @@ class StagedResults:
         from pyarrow import parquet
 
         day, to = key
-        folder = self.staging / f"day={day}" / f"to={to}"
-        folder.mkdir(parents=True, exist_ok=True)
+        file = StagedFile(to, self.staging / f"day={day}" / f"to={to}" / f"{self.name}-{self._parts:05d}.parquet", day)
+        file.path.parent.mkdir(parents=True, exist_ok=True)
         times = pa.timestamp("us", tz="UTC")
         fields = [
             (name, times if name == "time" else pa.string()) for name in (*_TEXTS[:4], "time", *_TEXTS[4:], "data")
         ]
         table = pa.Table.from_pylist(self._rows.pop(key), schema=pa.schema(fields))
-        parquet.write_table(table, folder / f"part-{self._parts:05d}.parquet")
+        parquet.write_table(table, file.path)
         self._parts += 1
+        self.files.append(file)
 
 
 def _row(line: bytes) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from comity.event.window import Window
-from comity.pipeline.deliver import is_wanted, observe_hits
+from comity.pipeline.deliver import Together, is_wanted, observe_hits, once_each
 from comity.pipeline.detect.extract import Extracted
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Tables
@@ -70,6 +70,7 @@ class PlanBatch:
     candidates: CandidateStaging | None = None
     """None when the plan has no patterns."""
     late_before: datetime | None = None
+    together: Together = once_each
 
     def stage(self, write: Write) -> BatchFigures:
         """Hand the outcomes to `write`, and stage the candidates."""
@@ -99,7 +100,8 @@ class PlanBatch:
         late = F.count(F.when(is_wanted() & is_late, True)).alias("late")
         newest = F.max(F.when(is_wanted(), time)).alias("newest")
         ends = [end(name).alias(name) for name, end in _ENDS.items() if name in hits.columns]
-        write(self.prepared.outcomes(observe_hits(hits, seen, late, newest, *ends)), mode)
+        observed = observe_hits(hits, seen, late, newest, *ends)
+        write(self.prepared.outcomes(observed, self.together), mode)
         counted = seen.get
         moment = counted["newest"]
         return BatchFigures(

@@ -8,7 +8,7 @@ microseconds) of the first and the last event among these, in `doubtful` 1 for a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -99,8 +99,13 @@ IDENTITY = ("profile", "source", "id")
 """What tells notifications apart."""
 
 
-def deliver(hits: DataFrame, outcome: Outcome, *, has_patterns: bool) -> DataFrame:
-    """A row for each notification and each rejected record: `to`, the identity, `day`, `line`; each once.
+Together = Callable[[DataFrame, Column], DataFrame]
+"""Brings rows together that may be the same notification; the column says which are notifications at all."""
+
+
+def deliver(hits: DataFrame, outcome: Outcome, together: Together, *, has_patterns: bool) -> DataFrame:
+    """A row for each notification and each rejected record: `to`, the identity, `day`, `line`, and `bucket` if they
+    were brought together by that.
 
     The hits are complete. Of what operands of patterns want there are only those events that cannot be mapped.
     """
@@ -112,7 +117,9 @@ def deliver(hits: DataFrame, outcome: Outcome, *, has_patterns: bool) -> DataFra
     if has_patterns:
         done = done.filter(~F.coalesce(is_told & F.col("profile").contains(OPERAND), F.lit(False)))
     # What is kept is worked out again after the exchange, and not sent along.
-    return keep(_once(done.filter(F.col("to").isNotNull()), is_told), outcome.kept).select(
+    rows = together(done.filter(F.col("to").isNotNull()), is_told)
+    return keep(rows, outcome.kept).select(
+        *(name for name in (BUCKET,) if name in rows.columns),
         "to",
         F.when(is_told, F.col("profile")).alias("profile"),
         "source",
@@ -122,7 +129,21 @@ def deliver(hits: DataFrame, outcome: Outcome, *, has_patterns: bool) -> DataFra
     )
 
 
-def _once(rows: DataFrame, is_told: Column) -> DataFrame:
+BUCKET = "bucket"
+
+
+def by_bucket(buckets: int) -> Together:
+    """Rows that may be the same in one of so many tasks, which leaves out repeats; and what has no identity in any."""
+
+    def bring_together(rows: DataFrame, is_told: Column) -> DataFrame:
+        number = F.when(is_told, F.xxhash64(*IDENTITY)).otherwise(F.monotonically_increasing_id())
+        with_bucket = rows.withColumn(BUCKET, F.pmod(number, F.lit(buckets)).cast("int"))
+        return with_bucket.repartitionById(buckets, F.col(BUCKET))
+
+    return bring_together
+
+
+def once_each(rows: DataFrame, is_told: Column) -> DataFrame:
     """Each notification once; rejected records are all kept.
 
     Spark's own way to drop repeats sorts the rows on either side of an exchange, by texts, and takes them apart.

@@ -17,8 +17,9 @@ from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 
-from comity.connect.delivered import FILE as DELIVERED
-from comity.connect.delivered import look_at_delivered
+from comity.connect.commits import FOLDER as DELIVERED
+from comity.connect.commits import look_at_commits
+from comity.connect.delivered import FILE as DATABASE
 from comity.connect.folder import LANDING, PATTERNS
 from comity.connect.landing import POSITION
 from comity.connect.progress import DONE, SENT, SENT_BATCHES
@@ -230,12 +231,13 @@ def check_disk(folder: Path) -> Found:
 
 def check_delivered(out: Path) -> Found:
     """The notes of what was delivered: whole, and how much they are."""
-    found = look_at_delivered(out)
+    found = look_at_commits(out)
     if found is None:
         return _ok("none")
     since = f", the oldest of {found.oldest_day}" if found.oldest_day else ""
-    size = f"{found.size_bytes / _MEGABYTE:,.1f} MB in {out / DELIVERED}"
-    return _ok(f"{found.count:,}{since}, {size}; they are kept for {limits().max_age_days:,} days (max_age_days)")
+    place = next(path for path in (out / DELIVERED, out / DATABASE) if path.exists())
+    size = f"{found.size_bytes / _MEGABYTE:,.1f} MB in {place}"
+    return _ok(f"{found.count:,}{since}, {size}; they are kept for {limits().remember_days:,} days (remember_days)")
 
 
 def check_state(out: Path) -> Found:

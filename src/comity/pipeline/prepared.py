@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from comity.event.window import Window
-from comity.pipeline.deliver import Outcome, complete, deliver, outcome_of_hit
+from comity.pipeline.deliver import Outcome, Together, complete, deliver, once_each, outcome_of_hit
 from comity.pipeline.detect.federation import SparkPlanPatterns
 from comity.pipeline.read import SourceRows, Tables
 from comity.pipeline.rows import RowTable
@@ -72,9 +72,10 @@ class PreparedPlan:
         """The hits among the rows in doubt, which workers decode; there are such rows."""
         return _together([self._seen_as_events(rows, window).doubtful_hits(self.shared) for rows in tables.rows])
 
-    def outcomes(self, hits: DataFrame) -> DataFrame:
+    def outcomes(self, hits: DataFrame, together: Together = once_each) -> DataFrame:
         """What becomes of hits: a row for each notification and each rejected record."""
-        return deliver(complete(hits, self.work.types), self.outcome, has_patterns=bool(self.plan.patterns))
+        found = complete(hits, self.work.types)
+        return deliver(found, self.outcome, together, has_patterns=bool(self.plan.patterns))
 
     def row_times(self, tables: Tables, window: Window) -> list[int]:
         """The times of the first and the last event among the rows that are vouched for, in microseconds."""

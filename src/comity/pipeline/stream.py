@@ -1,27 +1,24 @@
 """A federation on a stream on Spark: delivered once, across restarts and changes of profiles.
 
-A batch is what a run over stored events is, over its files. What differs is the end: Spark stages the outcomes, and
-this process leaves out what earlier batches delivered, publishes the rest under the number of the batch (so that doing
-it again replaces it), and notes what was delivered.
+A batch is what a run over stored events is, over its files. What differs is the end: workers leave out what earlier
+batches delivered, write the rest and note what it is; this process publishes the files under the number of the batch
+(so that doing it again replaces it), and commits them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from itertools import chain
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyarrow.dataset import dataset
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from comity.connect.delivered import Delivered
-from comity.connect.folder import LATE, REJECTED, Results
-from comity.connect.notification import identity_of
+from comity.connect.commits import Commits, check_on_start, first_day
+from comity.connect.delivered import DeliveredSize
+from comity.connect.folder import LATE, REJECTED, Results, publish_batch
 from comity.connect.published import stored_keys
 from comity.event.owners import ANYBODY, Owners
-from comity.event.times import format_timestamp, parse_timestamp
 from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.federation.watch import WatchedFederation
@@ -29,16 +26,17 @@ from comity.limits import limits
 from comity.pattern.rows import ReportRow
 from comity.pipeline.batch import BatchFigures, CandidateStaging, PlanBatch
 from comity.pipeline.batches import FileStream, Told
-from comity.pipeline.detect.batches import PatternBatches, late_lines
+from comity.pipeline.deliver import by_bucket
+from comity.pipeline.detect.batches import PatternBatches
 from comity.pipeline.detect.federation import SparkPlanPatterns
+from comity.pipeline.detect.patterns import bucket_count
 from comity.pipeline.failure import letting_go
 from comity.pipeline.laps import Laps
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Inputs, Tables
+from comity.pipeline.write import BatchWriter, BatchWriting
 from comity.plan.compile import PlanCompiler
 from comity.plan.stages import Plan, Summary
-
-_NEWEST = "newest"
 
 
 @dataclass
@@ -52,81 +50,101 @@ class StreamRun(FileStream):
     _prepared: PreparedPlan | None = field(default=None, init=False)
     _known: Federation | None = field(default=None, init=False)
     _compiler: PlanCompiler = field(default_factory=PlanCompiler, init=False)
-    _delivered: Delivered | None = field(default=None, init=False)
+    _commits: Commits | None = field(default=None, init=False)
+    _attempted: int | None = field(default=None, init=False)
+    """The last batch that this process has tried."""
 
     def check_notes(self) -> int | None:
         self._pattern_batches.states.check()
-        return self.delivered.last_batch
+        return check_on_start(self.out)
 
     @property
-    def delivered(self) -> Delivered:
-        """What was delivered; of results that were there before the stream, what is in them."""
-        if self._delivered is None:
-            self.out.mkdir(parents=True, exist_ok=True)
-            self._delivered = Delivered(self.out)
-            if self._delivered.noted("taken over") is None:
-                self._delivered.take(stored_keys(self.out, self.federation.current().domains))
-                self._delivered.note("taken over", "yes")
-        return self._delivered
+    def commits(self) -> Commits:
+        """What counts; of results that were there before the stream, what is in them."""
+        if self._commits is None:
+            commits = Commits(self.out)
+            if commits.needs_begin:
+                domains = self.federation.current().domains
+                commits.begin((key for key, _ in stored_keys(self.out, domains)), self._today)
+            self._commits = commits
+        return self._commits
+
+    def remembered(self) -> DeliveredSize:
+        """How much is remembered."""
+        return self.commits.remembered()
 
     def _take(self, spark: SparkSession, inputs: Inputs, number: int, work: Path, laps: Laps) -> Summary:
         prepared = self._current(spark)
         laps.end("compile")
-        figures, reports = self._match(prepared, inputs, work, number)
+        writing = self._writing(work, number, spark)
+        figures, reports = self._match(prepared, inputs, work, number, writing)
         laps.end("match")
-        with self.delivered.batch(number):
-            summary = self._publish(number, self._new(prepared, work, reports, number))
-            oldest = Window.around(self.clock()).earliest
-            self.delivered.forget_before(oldest.date().isoformat())
+        self._write_reports(prepared, work, reports, number, writing)
+        written = writing.done
+        for line in written.faults:
+            self.quarantine.take(number, line)
+        is_again = self._is_again(number)
+        publish_batch(written.files, self.out, self._targets(at_end=False), self.results, number, is_again=is_again)
+        self.commits.commit(number, writing.after.having_seen(figures.newest))
         self._pattern_batches.states.forget_before(number)
         laps.end("publish")
-        told = {name: summary.delivered.get(name, 0) for name in prepared.plan.profiles}
-        return replace(summary, records=figures.records, matched=figures.matched, late=figures.late, delivered=told)
+        delivered, reasons = written.delivered, written.reasons
+        return Summary(
+            figures.records,
+            reasons.total,
+            {name: delivered[name] for name in prepared.plan.profiles},
+            figures.late,
+            matched=figures.matched,
+            rejected_by_code=dict(reasons.counts),
+            rejected_examples=reasons.examples,
+        )
+
+    def _writing(self, work: Path, number: int, spark: SparkSession) -> BatchWriting:
+        """Writes a batch beside what counted before it, as far as that is remembered."""
+        oldest = first_day(self.clock().date(), limits().remember_days)
+        before = self.commits.before(number).remembering(oldest)
+        folders = str(work / "results"), str(self.commits.folder)
+        writer = BatchWriter(*folders, before, self.results, number, self._today)
+        return BatchWriting(writer, before.buckets or bucket_count(spark))
 
     def _match(
-        self, prepared: PreparedPlan, inputs: Inputs, work: Path, number: int
+        self, prepared: PreparedPlan, inputs: Inputs, work: Path, number: int, writing: BatchWriting
     ) -> tuple[BatchFigures, Sequence[str]]:
-        """Stage the outcomes of the files; gives the figures, and the files of what patterns report."""
+        """Write the outcomes of the files; gives the figures, and the files of what patterns report."""
         batches, spark = self._pattern_batches, prepared.spark
         before, candidates = batches.before(number, spark), None
         if prepared.plan.patterns:
             candidates = CandidateStaging(work / "candidates", before.buckets, before.watermark)
             prepared.patterns.compiled = before.compiled
         tables, window = Tables.of(spark, inputs, self.owners), Window.around(self.clock())
-        batch = PlanBatch(prepared, tables, window, candidates, self._late_before())
-
-        def write(outcomes: DataFrame, mode: str) -> None:
-            outcomes.select("to", "line").write.mode(mode).parquet(str(work / "outcomes"))
-
-        figures = batch.stage(write)
-        self._saw(figures.newest)
+        late_before = writing.after.late_before(limits().late_after_s)
+        batch = PlanBatch(prepared, tables, window, candidates, late_before, by_bucket(writing.buckets))
+        figures = batch.stage(lambda outcomes, _: writing.write(outcomes))
         seen = batch.extracted(figures)
         if candidates is None:  # patterns may come later, and must know how far time has come
             batches.pass_by(number, before, seen)
             return figures, ()
         return figures, batches.detect(number, before, seen, candidates.folder, prepared.patterns.shared, spark)
 
-    def _new(self, prepared: PreparedPlan, work: Path, reports: Sequence[str], number: int) -> Iterator[Told]:
-        """What no earlier batch delivered of what was staged and reported."""
-        for line in late_lines(work / "candidates"):
-            yield LATE, None, line
-        reported = prepared.patterns.found(reports)
-        found = self._pattern_batches.untold(number, reported) if prepared.plan.patterns else reported
-        notified = ((to, line) for to, _, line in prepared.patterns.notifications(found))
-        for to, line in chain(_staged_lines(work / "outcomes"), notified):
-            if to == REJECTED:
-                yield to, None, line
-            elif self.delivered.is_new((identity := identity_of(line)).key, identity.day, number):
-                yield to, identity.profile, line
+    def _write_reports(
+        self, prepared: PreparedPlan, work: Path, reports: Sequence[str], number: int, writing: BatchWriting
+    ) -> None:
+        """Write what patterns report, and events that came too late for them."""
+        if prepared.plan.patterns:
+            told = self._pattern_batches.told_at_ends(number)
+            rows = prepared.patterns.told_rows(reports, work / "candidates", told)
+            if rows is not None:
+                writing.write(by_bucket(writing.buckets)(rows, F.col("profile").isNotNull()))
 
-    def _late_before(self) -> datetime | None:
-        newest = parse_timestamp(self.delivered.noted(_NEWEST) or "")
-        return None if newest is None else newest - timedelta(seconds=limits().late_after_s)
+    def _is_again(self, number: int) -> bool:
+        """Whether there may be results of an earlier attempt at a batch."""
+        is_again = self._attempted is None or number <= self._attempted
+        self._attempted = number if self._attempted is None else max(self._attempted, number)
+        return is_again
 
-    def _saw(self, newest: datetime | None) -> None:
-        before = parse_timestamp(self.delivered.noted(_NEWEST) or "")
-        if newest is not None and (before is None or newest > before):
-            self.delivered.note(_NEWEST, format_timestamp(newest))
+    @property
+    def _today(self) -> str:
+        return self.clock().date().isoformat()
 
     def _current(self, spark: SparkSession) -> PreparedPlan:
         """The plan as the files of the federation say now; prepared anew only when they changed."""
@@ -159,17 +177,8 @@ class StreamRun(FileStream):
         return self._prepared.patterns.notifications(found)
 
     def _let_go(self) -> None:
-        if self._delivered is not None:
-            self._delivered.close()
-            self._delivered = None
+        self._commits = None
         if self._prepared is not None:
             with letting_go():
                 self._prepared.close()
             self._prepared = None
-
-
-def _staged_lines(staging: Path) -> Iterator[tuple[str, bytes]]:
-    files = sorted(str(path) for path in staging.glob("*.parquet"))
-    for batch in dataset(files, format="parquet").to_batches() if files else ():
-        for to, line in zip(batch.column("to").to_pylist(), batch.column("line").to_pylist(), strict=True):
-            yield to, line.encode()

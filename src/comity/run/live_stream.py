@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 
+from comity.connect.commits import first_day
 from comity.connect.delivered import Delivered
 from comity.connect.folder import CHECKPOINT, LATE, REJECTED, Results, landed_source
 from comity.connect.growing import PassedOver, lag_s
@@ -41,6 +42,7 @@ from comity.plan import Summary
 from comity.plan.compile import PlanCompiler
 
 NEXT, STATE, READ = "live batch", "live engine", "live file "
+BY_ARRIVAL = "by arrival"
 """The names of notes: the number of the next batch, the snapshot of the engine, and each file that was read."""
 
 
@@ -87,6 +89,9 @@ class LiveStream:
         if self.delivered.noted("taken over") is None:
             self.delivered.take(stored_keys(self.out, federation.domains))
             self.delivered.note("taken over", "yes")
+        if self.delivered.noted(BY_ARRIVAL) is None:  # what was noted before stands by the days of its events
+            self.delivered.date_all(self._today)
+            self.delivered.note(BY_ARRIVAL, "yes")
         self._number = int(self.delivered.noted(NEXT) or 0)
         self._read = set(self.delivered.notes(READ))
         self._remove_landed(self._read)  # after a crash between counting and removing
@@ -103,8 +108,7 @@ class LiveStream:
 
     def is_new(self, notification: Notification) -> bool:
         """Whether it was not delivered yet; from now on it was, if its batch comes to count."""
-        found = identity_of(_line(notification))
-        return self.delivered.is_new(found.key, found.day, self._number)
+        return self.delivered.is_new(identity_of(_line(notification)).key, self._today, self._number)
 
     def new_files(self) -> list[str]:
         """The files that were not read yet, the oldest first."""
@@ -196,7 +200,11 @@ class LiveStream:
             self.delivered.unnote(f"{READ}{file}")
         self.delivered.note(STATE, b64encode(self._engine.snapshot()).decode())
         self.delivered.note(NEXT, str(self._number + 1))
-        self.delivered.forget_before(Window.around(self.clock()).earliest.date().isoformat())
+        self.delivered.forget_before(first_day(self.clock().date(), limits().remember_days))
+
+    @property
+    def _today(self) -> str:
+        return self.clock().date().isoformat()
 
     def _remove_landed(self, files: Iterable[str]) -> None:
         """Remove those that are ours."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.connect.claim import claimed_folder
+from comity.connect.delivered import noted_in
 from comity.connect.growing import check_folders
 from comity.errors import Misuse, Place
 from comity.event.formats.table import SUFFIXES
@@ -45,7 +46,7 @@ def run_stream(
         watched, folders, accounts = stack.enter_context(opened(request, observer, measured))
         stream = stack.enter_context(closing(_stream(request, watched, accounts)))
         stream.check_notes()
-        if stream.delivered.noted(NEXT) is not None:
+        if noted_in(request.out, NEXT) is not None:
             hint = "go on with --engine local, begin anew with --overwrite, or choose another folder"
             reason = "a stream in one process has worked on this folder"
             raise Misuse(reason, code="other-engine", place=Place(str(request.out)), hint=hint)
@@ -108,7 +109,7 @@ def _stream(request: RunRequest, watched: WatchedFederation, accounts: Accounts)
         on_set_aside=lambda file: accounts.observer.warning(set_aside(file)),
         on_end=accounts.end,
     )
-    accounts.remembered = lambda: stream.delivered.remembered()
+    accounts.remembered = stream.remembered
     return stream
 
 

@@ -59,15 +59,15 @@ class PatternBatches:
         versions = {bucket: version for bucket, version in before.versions.items() if bucket not in jobs}
         versions |= {one.bucket: number for one in done if one.kept}
         self.states.save(number, replace(after, versions=versions))
-        return [job.reports for job in jobs.values()]
+        return [jobs[one.bucket].reports for one in done if one.reports]
 
     def pass_by(self, number: int, before: Progress, seen: Extracted) -> None:
         """Note how far time has come in a batch that no pattern asks for anything; nothing is kept of earlier ones."""
         after = before.after(seen, self.lateness_us)
         self.states.save(number, replace(after, bodies="", silences=frozenset(), versions={}))
 
-    def untold(self, number: int, found: Iterable[ReportRow]) -> Iterator[ReportRow]:
-        """Of what is reported in a batch, what was not reported at an end before it.
+    def told_at_ends(self, number: int) -> frozenset[str]:
+        """The ids of what was reported at ends before a batch, and is not reported in it again.
 
         What was reported at an end after the batch, which is done again, does not count any more.
         """
@@ -75,7 +75,7 @@ class PatternBatches:
         if any(one.batch >= number for one in ends.reports.values()):
             ends = ends.before(number)
             self.states.save_ends(ends)
-        return (one for one in found if one.id not in ends.reports)
+        return frozenset(ends.reports)
 
     def finish(self, staged: Path, shared: HasPatterns, spark: SparkSession) -> list[str]:
         """What closes if nothing comes after the last batch, as files of reports beside `staged`.

@@ -60,12 +60,13 @@ class DetectStream(FileStream):
         laps.end("match")
         files = batches.detect(number, before, seen, staged, patterns.shared, spark)
         laps.end("detect")
-        found = batches.untold(number, patterns.found(files))
+        told = batches.told_at_ends(number)
+        found = (one for one in patterns.found(files) if one.id not in told)
         summary = self._publish(number, self._told_of(staged, found))
         batches.states.forget_before(number)
         laps.end("publish")
-        told = {one.name: summary.delivered.get(one.name, 0) for one in patterns.patterns}
-        return replace(summary, records=seen.events + seen.rejected, delivered=told)
+        counts = {one.name: summary.delivered.get(one.name, 0) for one in patterns.patterns}
+        return replace(summary, records=seen.events + seen.rejected, delivered=counts)
 
     def _told_of(self, staged: Path, found: Iterable[ReportRow]) -> Iterator[Told]:
         yield from self._notifications(found)

@@ -1,0 +1,241 @@
+"""The end of a batch of a stream, in the workers: what was delivered before is left out, the rest is written.
+
+A task has a bucket: all rows that may be the same notification, and the keys of those that were delivered. It writes
+files as they are published and a file of the new keys, and tells the names and what it counted. The driver gives the
+files their names and commits the list, so nothing that grows with the events passes it. A task that runs twice writes
+other files, of which only those are taken that Spark says are its result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from comity.connect.commits import Commit, WrittenKeys, after_batch, note_keys
+from comity.connect.folder import REJECTED, Results, StagedFile
+from comity.connect.key_files import KnownKeys, as_keys, map_keys
+from comity.connect.notification import key_digests
+from comity.connect.staged import StagedResults
+from comity.errors import Permanent, Place
+from comity.event.formats.table import is_file_fault
+from comity.event.reasons import ReasonCounts
+from comity.limits import Limits, limited, limits
+from comity.pipeline.deliver import BUCKET
+
+_COLUMNS = (BUCKET, "to", "profile", "source", "id")
+_DONE = "bucket int, done binary"
+_DONE_ARROW = pa.schema([("bucket", pa.int32()), ("done", pa.binary())])
+_EXCLUDED = "spark.sql.adaptive.optimizer.excludedRules"
+_DROPS_EMPTY = "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
+
+
+@dataclass(slots=True)
+class BucketWritten:
+    """What a task did with its bucket."""
+
+    files: list[tuple[str, str, str | None]] = field(default_factory=list)
+    """Target, path and day of each file of results."""
+    keys: WrittenKeys | None = None
+    delivered: dict[str, int] = field(default_factory=dict)
+    """By profile."""
+    rejected: dict[str, int] = field(default_factory=dict)
+    """By reason."""
+    examples: dict[str, dict[str, Any]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    """Rejected records that stand for files which could not be read to their ends."""
+
+
+@dataclass(slots=True)
+class BatchWritten:
+    """What all tasks of a batch did."""
+
+    buckets: list[BucketWritten] = field(default_factory=list)
+
+    @property
+    def files(self) -> Iterator[StagedFile]:
+        """The files of results."""
+        return (StagedFile(to, Path(path), day) for one in self.buckets for to, path, day in one.files)
+
+    @property
+    def keys(self) -> Iterator[WrittenKeys]:
+        """What was noted of notifications."""
+        return (one.keys for one in self.buckets if one.keys is not None)
+
+    @property
+    def delivered(self) -> Counter[str]:
+        """Notifications by profile."""
+        return sum((Counter(one.delivered) for one in self.buckets), Counter[str]())
+
+    @property
+    def reasons(self) -> ReasonCounts:
+        """Why records were rejected."""
+        found = ReasonCounts()
+        for one in self.buckets:
+            found.add(one.rejected, one.examples)
+        return found
+
+    @property
+    def faults(self) -> Iterator[bytes]:
+        """Rejected records that stand for files."""
+        return (line.encode() for one in self.buckets for line in one.faults)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWriter:
+    """Writes the rows of a batch; sent to the workers."""
+
+    folder: str
+    """Where files of results stand until they are published."""
+    keys_folder: str
+    before: Commit
+    results: Results
+    batch: int
+    day: str
+    """The day on which the batch came."""
+    bounds: Limits = field(default_factory=limits)
+
+    def write(self, rows: DataFrame) -> BatchWritten:
+        """Write rows that were brought together by bucket."""
+        with keeping_observations(rows.sparkSession):
+            sent = rows.select(*_COLUMNS, F.col("line").cast("binary").alias("line"))
+            told = sent.mapInArrow(self.batches, _DONE).collect()
+        found = BatchWritten([msgspec.json.decode(bytes(row["done"]), type=BucketWritten) for row in told])
+        for file in found.files:
+            if not file.path.exists():
+                raise _not_shared(file.path)
+        return found
+
+    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The worker's side: one row for each bucket."""
+        with limited(**asdict(self.bounds)):
+            buckets: dict[int, _Bucket] = {}
+            for batch in batches:
+                present = pc.unique(batch.column(0)).to_pylist()  # one, unless Spark puts small partitions together
+                for bucket in present:
+                    if bucket not in buckets:
+                        buckets[bucket] = _Bucket(self, bucket)
+                    own = batch if len(present) == 1 else batch.filter(pc.equal(batch.column(0), bucket))
+                    buckets[bucket].take(own)
+            for bucket, found in buckets.items():
+                done = msgspec.json.encode(found.done())
+                yield pa.RecordBatch.from_pylist([{"bucket": bucket, "done": done}], schema=_DONE_ARROW)
+
+
+class _Bucket:
+    """A bucket while its rows come."""
+
+    def __init__(self, writer: BatchWriter, bucket: int) -> None:
+        self.writer, self.bucket = writer, bucket
+        self.known_files = writer.before.of_bucket(bucket)
+        folder = Path(writer.keys_folder)
+        self.known = KnownKeys([map_keys(folder, file) for file in self.known_files])
+        self.seen = KnownKeys([])
+        """Lines without an identity, of which each is kept once in a batch."""
+        self.staged = StagedResults(Path(writer.folder), writer.results, f"part-{uuid4().hex}")
+        self.delivered: Counter[str] = Counter()
+        self.reasons = ReasonCounts()
+        self.faults: list[str] = []
+
+    def take(self, rows: pa.RecordBatch) -> None:
+        has_identity = pc.is_valid(rows.column("profile"))
+        told = rows if rows.column("profile").null_count == 0 else rows.filter(has_identity)
+        if told.num_rows:
+            self._take_told(told)
+        if told.num_rows < rows.num_rows:
+            self._take_others(rows.filter(pc.invert(has_identity)))
+
+    def done(self) -> BucketWritten:
+        """Close the files; gives what they are."""
+        self.staged.close()
+        new, written = self.known.taken(), None
+        if len(new):
+            writer = self.writer
+            folder = Path(writer.keys_folder)
+            written = note_keys(folder, self.known_files, new, writer.batch, self.bucket, writer.day)
+        return BucketWritten(
+            [(file.to, str(file.path), file.day) for file in self.staged.files],
+            written,
+            dict(self.delivered),
+            dict(self.reasons.counts),
+            {code: dict(record) for code, record in self.reasons.examples.items()},
+            self.faults,
+        )
+
+    def _take_told(self, rows: pa.RecordBatch) -> None:
+        identity = (rows.column(name).to_pylist() for name in ("profile", "source", "id"))
+        is_new = self.known.take(as_keys(key_digests(*identity)))
+        if not is_new.any():
+            return
+        new = rows if is_new.all() else rows.filter(pa.array(is_new))
+        for pair in pc.value_counts(new.column("profile")):
+            self.delivered[pair["values"].as_py()] += pair["counts"].as_py()
+        self._put(new)
+
+    def _take_others(self, rows: pa.RecordBatch) -> None:
+        refused = pc.equal(rows.column("to"), REJECTED)
+        for line in rows.filter(refused).column("line").to_pylist():
+            if is_file_fault(self.reasons.take(msgspec.json.decode(line))):
+                self.faults.append(line.decode())
+            self.staged.put(REJECTED, line)
+        rest = rows.filter(pc.invert(refused))
+        if rest.num_rows:
+            digests = key_digests(*(rest.column(name).cast(pa.string()).to_pylist() for name in ("to", "to", "line")))
+            rest = rest.filter(pa.array(self.seen.take(as_keys(digests))))
+            self._put(rest)
+
+    def _put(self, rows: pa.RecordBatch) -> None:
+        targets = pc.unique(rows.column("to")).to_pylist()
+        for to in targets:
+            own = rows if len(targets) == 1 else rows.filter(pc.equal(rows.column("to"), to))
+            self.staged.put_all(to, own.column("line").to_pylist())
+
+
+@dataclass(slots=True)
+class BatchWriting:
+    """Writes a batch in one go or in several, of which each knows what those before it wrote."""
+
+    writer: BatchWriter
+    buckets: int
+    after: Commit = field(init=False)
+    """What counts when the batch does."""
+    done: BatchWritten = field(default_factory=BatchWritten, init=False)
+
+    def __post_init__(self) -> None:
+        self.after = self.writer.before
+
+    def write(self, rows: DataFrame) -> None:
+        """Write rows that were brought together by bucket."""
+        written = replace(self.writer, before=self.after).write(rows)
+        self.after = after_batch(self.after, self.buckets, written.keys)
+        self.done.buckets += written.buckets
+
+
+@contextmanager
+def keeping_observations(spark: SparkSession) -> Iterator[None]:
+    """What is observed below an exchange is kept, also if no row passes it: Spark would leave that part out."""
+    before = spark.conf.get(_EXCLUDED, "") or ""
+    spark.conf.set(_EXCLUDED, f"{before},{_DROPS_EMPTY}" if before else _DROPS_EMPTY)
+    try:
+        yield
+    finally:
+        spark.conf.set(_EXCLUDED, before)
+
+
+def _not_shared(path: Path) -> Permanent:
+    return Permanent(
+        "a worker wrote this file, and it is not here",
+        code="folder-not-shared",
+        place=Place(str(path)),
+        hint="name a results folder that the driver and all workers share",
+    )
