@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from comity.cli.spark import SparkConfigOption, spark_options
 from comity.cli.stream import StreamScreen
 from comity.connect.folder import Results
 from comity.errors import Misuse
+from comity.limits import limited, limits
 from comity.run.metrics import LOOPBACK
 from comity.run.request import Engine, RunRequest, StreamPace
 
@@ -55,6 +57,10 @@ def run(
         float, typer.Option(metavar="SECONDS", min=0, help="With --stream: time between batches.")
     ] = 1.0,
     files_per_batch: Annotated[int, typer.Option(min=1, help="With --stream: files in a batch at the most.")] = 100,
+    remember: Annotated[
+        str | None,
+        option("DURATION", "With --stream: how long it is remembered what was delivered, as '30 d' (the default)."),
+    ] = None,
     metrics: MetricsFileOption = None,
     metrics_port: MetricsPortOption = None,
     metrics_host: MetricsHostOption = LOOPBACK,
@@ -91,6 +97,7 @@ def run(
         spark_options(session, master, spark_config),
     )
     with (
+        limited(remember_days=limits().remember_days if remember is None else _days(remember)),
         logging_to(log_file, log_format, verbose=session.verbose),
         StreamScreen(format, to_stderr=print_lines) as screen,
         MetricsOutput.into(found.name, file=metrics, port=metrics_port, host=metrics_host, observer=screen) as measured,
@@ -115,6 +122,17 @@ def _check_stream(since: str | None, until: str | None) -> None:
     if since or until:
         hint = "run the past first, without --stream; the stream then goes on in the same folder"
         raise Misuse("a stream has no --from and --to", code="no-stream-period", hint=hint)
+
+
+def _days(text: str) -> int:
+    """Whole days, the last of which may be begun."""
+    from comity.event.times import parse_duration
+
+    found = parse_duration(text)
+    if found is None or not timedelta(0) < found <= timedelta(days=limits().max_age_days):
+        hint = f"write --remember '30 d'; it may be up to {limits().max_age_days:,} days"
+        raise Misuse(f"{text[:40]!r} is no duration to remember for", code="bad-duration", hint=hint)
+    return -(-found // timedelta(days=1))
 
 
 def show_run(done: StoredRun, format: Format, *, to_stderr: bool = False) -> None:

@@ -90,7 +90,7 @@ def checks(
     if out is not None:
         yield Check("results folder", lambda: check_folder(out))
         yield Check("results disk", lambda: check_disk(out))
-        if (out / DELIVERED).exists():
+        if any((out / name).exists() for name in (DELIVERED, DATABASE)):
             yield Check("remembered notifications", lambda: check_delivered(out))
         if any((out / name).exists() for name in (LANDING, SENT, PATTERNS)):
             yield Check("state of the stream", lambda: check_state(out))
