@@ -20,7 +20,7 @@ from comity.connect.commits import (
 )
 from comity.connect.delivered import Delivered
 from comity.connect.identity import key_digest
-from comity.connect.key_files import KnownKeys, as_keys, map_keys
+from comity.connect.key_files import DeliveredKeys, as_keys, map_keys
 from comity.errors import Permanent
 
 TODAY = "2026-03-02"
@@ -38,7 +38,7 @@ def deliver(
     """The keys that are new in a batch, which are delivered then."""
     before = commits.before(batch)
     files = before.of_bucket(bucket)
-    known = KnownKeys([map_keys(commits.folder, file) for file in files])
+    known = DeliveredKeys([map_keys(commits.folder, file) for file in files])
     is_new = known.take(as_keys(map(key_digest, keys)))
     written = note_keys(commits.folder, files, known.taken(), batch, bucket, day)
     if count:

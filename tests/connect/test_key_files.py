@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from comity.connect.key_files import (
+    DeliveredKeys,
     KeyFile,
     Keys,
-    KnownKeys,
     as_keys,
     check_content,
     is_among,
@@ -38,7 +38,7 @@ def test_known_keys_are_a_set(seed: int, tmp_path: Path) -> None:
     spread = chance.choice((2, 5, 30, 2**64))
     before = [digests(chance, chance.randrange(40), spread) for _ in range(chance.randrange(4))]
     files = [write_keys(tmp_path, f"{number}.keys", _sorted(some), DAY) for number, some in enumerate(before)]
-    known = KnownKeys([map_keys(tmp_path, file) for file in files])
+    known = DeliveredKeys([map_keys(tmp_path, file) for file in files])
     naive = {one for some in before for one in some}
     taken: set[bytes] = set()
     for _ in range(chance.randrange(1, 8)):

@@ -25,9 +25,9 @@ from comity.connect.durable import make_folder, sync, write_whole
 from comity.connect.identity import key_digest
 from comity.connect.key_files import (
     KEYS,
+    DeliveredKeys,
     KeyFile,
     Keys,
-    KnownKeys,
     as_keys,
     check_content,
     check_size,
@@ -161,7 +161,7 @@ class Commits:
         files: list[KeyFile] = []
         given = iter(digests)
         while some := list(islice(given, _AT_ONCE)):
-            known = KnownKeys([])
+            known = DeliveredKeys([])
             known.take(as_keys(some))
             files.append(write_keys(self.folder, new_name("earlier"), known.taken(), day))
         whole = self._put_together(files, day)

@@ -156,10 +156,10 @@ def check_content(path: Path, file: KeyFile) -> None:
         raise KEYS.broken(path, "its checksum is wrong")
 
 
-class KnownKeys:
+class DeliveredKeys:
     """Keys that were taken before, in files, and those that are taken now.
 
-    >>> known = KnownKeys([])
+    >>> known = DeliveredKeys([])
     >>> known.take(as_keys([b"a" * 16, b"b" * 16, b"a" * 16])).tolist()
     [True, True, False]
     >>> known.take(as_keys([b"b" * 16, b"c" * 16])).tolist()

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from comity.connect.commits import Commit, WrittenKeys, after_batch, note_keys
 from comity.connect.folder import REJECTED, Results, StagedFile
-from comity.connect.key_files import KnownKeys, as_keys, map_keys
+from comity.connect.key_files import DeliveredKeys, as_keys, map_keys
 from comity.connect.notification import key_digests
 from comity.connect.staged import StagedResults
 from comity.errors import Permanent, Place
@@ -139,8 +139,8 @@ class _Bucket:
         self.writer, self.bucket = writer, bucket
         self.known_files = writer.before.of_bucket(bucket)
         folder = Path(writer.keys_folder)
-        self.known = KnownKeys([map_keys(folder, file) for file in self.known_files])
-        self.seen = KnownKeys([])
+        self.known = DeliveredKeys([map_keys(folder, file) for file in self.known_files])
+        self.seen = DeliveredKeys([])
         """Lines without an identity, of which each is kept once in a batch."""
         self.staged = StagedResults(Path(writer.folder), writer.results, f"part-{uuid4().hex}")
         self.delivered: Counter[str] = Counter()
