@@ -83,7 +83,8 @@ class PlanBatch:
 
     def extracted(self, figures: BatchFigures) -> Extracted:
         """From when to when there were events."""
-        return Extracted().with_times(*figures.times, *self.prepared.row_times(self.tables, self.window))
+        times = self.prepared.row_times(self.tables, self.window, are_all_vouched=not figures.doubtful)
+        return Extracted().with_times(*figures.times, *times)
 
     def _pass(self, hits: DataFrame, write: Write, mode: str) -> BatchFigures:
         if self.candidates is None:

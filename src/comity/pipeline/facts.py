@@ -44,6 +44,12 @@ class Facts:
             return False
         return bool(least <= found.least and found.most <= most)
 
+    @property
+    def times(self) -> ColumnRange | None:
+        """The range of the times of events; None if that is not sure."""
+        found = self.ranges.get("time")
+        return found if found is not None and "time" in self.complete and isinstance(found.least, datetime) else None
+
     def is_never_empty(self, path: str) -> bool:
         """Whether all values are there, and none is the empty text."""
         found = self.ranges.get(path)

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from comity.event.window import Window
+from comity.pattern.occurrence import microseconds
 from comity.pipeline.deliver import Outcome, Together, complete, deliver, once_each, outcome_of_hit
 from comity.pipeline.detect.federation import SparkPlanPatterns
 from comity.pipeline.read import SourceRows, Tables
@@ -77,10 +78,14 @@ class PreparedPlan:
         found = complete(hits, self.work.types)
         return deliver(found, self.outcome, together, has_patterns=bool(self.plan.patterns))
 
-    def row_times(self, tables: Tables, window: Window) -> list[int]:
+    def row_times(self, tables: Tables, window: Window, *, are_all_vouched: bool) -> list[int]:
         """The times of the first and the last event among the rows that are vouched for, in microseconds."""
         found: list[int] = []
         for rows in tables.rows:
+            proven = rows.facts.times if are_all_vouched and self.work.seen == ALL_TIMES else None
+            if proven is not None:  # no job needs to be run for it
+                found += [microseconds(proven.least), microseconds(proven.most)]
+                continue
             table = self._seen_as_events(rows, window)
             time = F.unix_micros(table.envelope["time"])
             begin, end = self.work.seen
