@@ -2,62 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis.strategies import SearchStrategy
 from pyarrow import parquet
 from pyspark.sql import SparkSession
+from tests.pattern.cases import NIGHTLY, PROFILES, an_end, bound_profiles, drawn, expected, one_trace
 
 from comity.event.event import Event
 from comity.event.formats.jsonlines import decode, encode
 from comity.event.kinds import Kind
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import AttributeType, EventType
-from comity.pattern.bound import BoundPattern
-from comity.pattern.occurrence import microseconds
-from comity.pattern.reference.reports import reports
 from comity.pipeline.detect.run import detect_on_spark
-from comity.testing.patterns import composites, traces
+from comity.testing.patterns import composites
 
-NIGHTLY = os.environ.get("COMITY_PROFILE") == "nightly"
 CASES = range(500) if NIGHTLY else range(5)
 """Traces, each with 40 profiles."""
-PROFILES = 40
-T = TypeVar("T")
-
-
-def drawn(strategy: SearchStrategy[T], count: int, number: int) -> list[T]:
-    """So many examples, always the same for a number."""
-    found: list[T] = []
-
-    @seed(number)
-    @settings(max_examples=4 * count, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-    @given(strategy)
-    def collect(one: T) -> None:
-        found.append(one)
-
-    collect()
-    return Random(number).sample(found, min(count, len(found)))
-
-
-def bound_profiles(number: int) -> list[BoundPattern]:
-    return [one.bind(f"p{at}") for at, one in enumerate(drawn(composites(), PROFILES, number))]
-
-
-def one_trace(number: int) -> list[Event]:
-    return max(drawn(traces(min_size=4), 20, number), key=len)
-
-
-def expected(patterns: Sequence[BoundPattern], trace: Sequence[Event], until: int | None = None) -> list[str]:
-    return sorted({one.id for pattern in patterns for one in reports(pattern, trace, until=until)})
 
 
 def write(path: Path, events: Sequence[Event], *others: bytes) -> Path:
@@ -71,7 +36,7 @@ def test_stored_events_give_what_the_reference_reports(spark: SparkSession, tmp_
     patterns, trace, chance = bound_profiles(number), one_trace(number), Random(number)
     cut = chance.randint(0, len(trace))
     files = [write(tmp_path / "1.jsonl", trace[:cut], b"{broken"), write(tmp_path / "2.jsonl", trace[cut:])]
-    until = microseconds(chance.choice([event.time for event in trace if event.time])) if number % 3 == 2 else None
+    until = an_end(number, trace)
     found = detect_on_spark(
         patterns, [str(file) for file in files], None, spark, until=until, buckets=chance.choice((1, 3, 7))
     )

@@ -16,7 +16,8 @@ from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.pipeline.test_detect import PROFILES, TAXONOMY, drawn, typed, write
+from tests.pattern.cases import PROFILES, drawn
+from tests.pipeline.test_detect import TAXONOMY, typed, write
 
 from comity.errors import Misuse
 from comity.event.event import Event
