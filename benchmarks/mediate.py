@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table
 from timed import Case, take_times
-from workload_pipeline import LINE_SCHEMA, PLANT, write_events
+from workload_pipeline import PLANT, read_events, write_events
 
 from comity.federation import load
 from comity.pipeline.run import run_on_spark
@@ -145,7 +145,7 @@ def _cases(spark: SparkSession, plan: Plan, form: str, files: list[str], folder:
         assert summary.rejected == 0, summary
 
     def peer(number: int, mediated: Callable[[DataFrame], DataFrame]) -> None:
-        rows = spark.read.parquet(*files) if form == "parquet" else spark.read.schema(LINE_SCHEMA).json(files)
+        rows = read_events(spark, form, files)
         mediated(rows).write.partitionBy("to").text(str(_emptied(folder, cases[number])))
 
     cases = [

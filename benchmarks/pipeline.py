@@ -27,7 +27,7 @@ from pyspark.sql.functions import ArrowUDFType, arrow_udf
 from rich.console import Console
 from rich.table import Table
 from timed import Case, take_times
-from workload_pipeline import LINE_SCHEMA, write_events, write_federation
+from workload_pipeline import plain_line, read_events, write_events, write_federation
 
 from comity.event.window import Window
 from comity.federation import load
@@ -122,8 +122,8 @@ def _cases(
 ) -> list[PlanCase]:
     out = folder / "out"
     cases = [
-        PlanCase("floor a", form, lambda: _write_floor(_read(spark, form, files), out)),
-        PlanCase("floor b", form, lambda: _write_floor(_cross(_read(spark, form, files)), out)),
+        PlanCase("floor a", form, lambda: _write_floor(read_events(spark, form, files), out)),
+        PlanCase("floor b", form, lambda: _write_floor(_cross(read_events(spark, form, files)), out)),
     ]
     for number, plan in plans.items():
 
@@ -141,12 +141,6 @@ def _cases(
     return cases
 
 
-def _read(spark: SparkSession, form: str, files: list[str]) -> DataFrame:
-    if form == "parquet":
-        return spark.read.parquet(*files)
-    return spark.read.schema(LINE_SCHEMA).json(files)
-
-
 def _cross(rows: DataFrame) -> DataFrame:
     """The no-op crossing with the columns that the profiles look at."""
 
@@ -162,8 +156,7 @@ def _write_floor(rows: DataFrame, out: Path) -> None:
     chosen = F.pmod(F.hash("id"), F.lit(100)) == 0
     # What comes out of the crossing must be looked at, or Spark would choose the rows before they cross.
     kept = rows.filter(F.coalesce("crossed", chosen) if "crossed" in rows.columns else chosen)
-    line = F.to_json(F.struct("id", "source", "type", F.col("time").cast("string").alias("time"), "data"))
-    kept.select(F.lit("office").alias("to"), line.alias("line")).write.partitionBy("to").text(str(out))
+    kept.select(F.lit("office").alias("to"), plain_line().alias("line")).write.partitionBy("to").text(str(out))
 
 
 def _check(keys: dict[tuple[str, int], dict[str, int]]) -> None:

@@ -20,12 +20,16 @@ class Case:
     def best(self) -> float:
         return min(self.seconds)
 
+    def take(self) -> None:
+        """Run it once, and note how long it took."""
+        started = time.monotonic()
+        self.job()
+        self.seconds.append(time.monotonic() - started)
+
 
 def take_times(cases: Sequence[Case], runs: int) -> None:
     """Run the cases in turn, telling how long each took."""
     for run in range(runs):
         for case in cases:
-            started = time.monotonic()
-            case.job()
-            case.seconds.append(time.monotonic() - started)
+            case.take()
             print(f"run {run + 1}: {case.form} {case.name}: {case.seconds[-1]:.1f} s", flush=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 MACHINES = 10_000
@@ -84,16 +85,21 @@ observers:
 
 def write_federation(folder: Path, profiles: int) -> None:
     """The files of the federation, with so many profiles."""
+    chance = random.Random(SEED)
+    write_filters(folder, [_filter(chance, profiles) for _ in range(profiles)])
+
+
+def write_filters(folder: Path, filters: Sequence[str]) -> None:
+    """The files of the federation, with a profile `p0`, `p1` … for each of these filters."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "plant.yaml").write_text(PLANT)
     (folder / "office.yaml").write_text(OFFICE)
     (folder / "contract.yaml").write_text(CONTRACT)
-    chance = random.Random(SEED)
-    for first in range(0, profiles, _FILE):
+    for first in range(0, len(filters), _FILE):
         lines = [
-            f'  p{number}: {{domain: office, on: Measurement, where: "{_filter(chance, profiles)}"}}'
-            for number in range(first, min(first + _FILE, profiles))
+            f'  p{number}: {{domain: office, on: Measurement, where: "{where}"}}'
+            for number, where in enumerate(filters[first : first + _FILE], first)
         ]
         (folder / f"profiles-{first:06d}.yaml").write_text("\n".join(["profiles:", *lines]) + "\n")
 
@@ -135,7 +141,7 @@ def events(spark: SparkSession, rows: int) -> DataFrame:
     """The events as columns: the envelope, and a struct `data`."""
     number = F.col("id")
 
-    def draw(seed: int) -> F.Column:  # type: ignore[name-defined]
+    def draw(seed: int) -> Column:
         return F.rand(SEED * 100 + seed)
 
     status = F.element_at(F.array(*map(F.lit, ("ok", "warn", "alarm", "off"))), (draw(5) * 4).cast("int") + 1)
@@ -168,3 +174,15 @@ def write_events(spark: SparkSession, rows: int, folder: Path) -> tuple[list[str
         line = F.to_json(F.struct(F.lit("1.0").alias("specversion"), "id", "source", "type", time, "data"))
         spark.read.parquet(str(tables)).select(line).write.mode("overwrite").text(str(lines))
     return [str(path) for path in sorted(tables.glob("*.parquet"))], [str(path) for path in sorted(lines.glob("*.txt"))]
+
+
+def read_events(spark: SparkSession, form: str, files: list[str]) -> DataFrame:
+    """The events of such files, with Spark's own readers."""
+    if form == "parquet":
+        return spark.read.parquet(*files)
+    return spark.read.schema(LINE_SCHEMA).json(files)
+
+
+def plain_line() -> Column:
+    """An event as JSON by Spark's own functions."""
+    return F.to_json(F.struct("id", "source", "type", F.col("time").cast("string").alias("time"), "data"))
