@@ -126,11 +126,10 @@ def _language_of(name: str | None) -> LanguageOf:
 
 def print_tree(shown: Console, node: Node, lead: str = "", below: str = "") -> None:
     """Nested lines with the branches of a tree in front."""
-    text, inner = node
-    shown.print(lead + text)
-    for number, part in enumerate(inner, start=1):
-        last = number == len(inner)
-        print_tree(shown, part, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "))
+    from comity.pattern.explain import tree_lines
+
+    for line in tree_lines(node, lead, below):
+        shown.print(line)
 
 
 def why(

@@ -31,6 +31,19 @@ Node = tuple[str, list["Node"]]
 """A line of text, and what belongs below it."""
 
 
+def tree_lines(node: Node, lead: str = "", below: str = "") -> Iterator[str]:
+    """Nested lines with the branches of a tree in front.
+
+    >>> list(tree_lines(("house", [("attic", []), ("hall", [("door", [])])])))
+    ['house', '├─ attic', '└─ hall', '   └─ door']
+    """
+    text, inner = node
+    yield lead + text
+    for number, part in enumerate(inner, start=1):
+        last = number == len(inner)
+        yield from tree_lines(part, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "))
+
+
 @dataclass(frozen=True, slots=True)
 class PatternExplanation:
     """A composite profile, and the others that are detected together with it."""

@@ -86,13 +86,20 @@ class Outcome:
 
 def outcome_of_hit(ways: Ways) -> Outcome:
     """What becomes of hits on these ways."""
-    is_rejected, way = F.col("rejected").isNotNull(), F.col("hit.way")
-    to, line = F.when(is_rejected, F.lit(REJECTED)), F.when(is_rejected, rejected_line())
+    way = F.col("hit.way")
     followed = {number: follow(one, number) for number, one in enumerate(ways.ways)}
+    line = F.when(F.col("rejected").isNotNull(), rejected_line())
     for number, found in followed.items():
-        one = ways.ways[number]
-        to, line = to.when(way == number, _to(one, found)), line.when(way == number, _line(one, found))
-    return Outcome(to, line, tuple(kept_on(followed, way)))
+        line = line.when(way == number, _line(ways.ways[number], found))
+    return Outcome(target_of_hit(ways, followed), line, tuple(kept_on(followed, way)))
+
+
+def target_of_hit(ways: Ways, followed: Mapping[int, Followed]) -> Column:
+    """Where hits go that followed these ways."""
+    to = F.when(F.col("rejected").isNotNull(), F.lit(REJECTED))
+    for number, found in followed.items():
+        to = to.when(F.col("hit.way") == number, _to(ways.ways[number], found))
+    return to
 
 
 IDENTITY = ("profile", "source", "id")

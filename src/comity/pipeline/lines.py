@@ -29,9 +29,18 @@ def json_line(data: Attributes, type: EventType, extensions: Mapping[str, Column
         "mode": quoted("mode"),
         "typeversion": quoted("version"),
         **extensions,
-        "data": _struct(data, type.attributes) if isinstance(data, Column) else _fields(data, type.attributes),
+        "data": _data(data, type),
     }
     return F.to_json(F.struct(*(column.alias(name) for name, column in envelope.items())))
+
+
+def data_text(data: Attributes, type: EventType) -> Column:
+    """The attributes of an event of the type, as they are in its line."""
+    return F.to_json(_data(data, type)) if type.attributes else F.lit("{}")
+
+
+def _data(data: Attributes, type: EventType) -> Column:
+    return _struct(data, type.attributes) if isinstance(data, Column) else _fields(data, type.attributes)
 
 
 def timestamp_text(moment: Column) -> Column:

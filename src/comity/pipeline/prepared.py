@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import reduce
 
-from pyspark.core.broadcast import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -13,6 +12,7 @@ from comity.event.window import Window
 from comity.pattern.occurrence import microseconds
 from comity.pipeline.deliver import Outcome, Together, complete, deliver, once_each, outcome_of_hit
 from comity.pipeline.detect.federation import SparkPlanPatterns
+from comity.pipeline.guest import Shared, share
 from comity.pipeline.read import SourceRows, Tables
 from comity.pipeline.rows import RowTable
 from comity.pipeline.worker import ALL_TIMES, Work, hits_in_files, hits_in_lines
@@ -28,7 +28,7 @@ class PreparedPlan:
     spark: SparkSession
     work: Work = field(init=False)
     patterns: SparkPlanPatterns = field(init=False)
-    _shared: Broadcast[Work] | None = field(default=None, init=False)
+    _shared: Shared[Work] | None = field(default=None, init=False)
     _outcome: Outcome | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -36,10 +36,10 @@ class PreparedPlan:
         self.patterns = SparkPlanPatterns.of(self.plan, self.work.ways, self.spark)
 
     @property
-    def shared(self) -> Broadcast[Work]:
-        """The work as the workers have it, sent to each of them once."""
+    def shared(self) -> Shared[Work]:
+        """The work as the workers have it."""
         if self._shared is None:
-            self._shared = self.spark.sparkContext.broadcast(self.work)
+            self._shared = share(self.work, self.spark)
         return self._shared
 
     @property
@@ -96,7 +96,7 @@ class PreparedPlan:
         return found
 
     def _seen_as_events(self, rows: SourceRows, window: Window) -> RowTable:
-        return RowTable(rows.table, self.work, window, rows.facts, rows.domains)
+        return RowTable(rows.table, self.work, window, rows.facts, rows.domains, of_files=rows.of_files)
 
 
 def _together(tables: list[DataFrame]) -> DataFrame:

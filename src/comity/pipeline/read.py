@@ -101,6 +101,8 @@ class SourceRows(NamedTuple):
     table: DataFrame
     facts: Facts
     domains: Domains | None = None
+    of_files: bool = True
+    """Whether Spark knows of each row in which file it stands."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from operator import and_, or_
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.core.broadcast import Broadcast
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -34,7 +33,7 @@ from comity.pipeline.deliver import FOUND_TYPE, hits_schema
 from comity.pipeline.facts import NO_FACTS, Facts
 from comity.pipeline.operands import MAX_FLOAT, quoted
 from comity.pipeline.parts import Parts, is_present, whole
-from comity.pipeline.worker import PLACE, RowWorker, Work
+from comity.pipeline.worker import PLACE, HasValue, RowWorker, Work
 from comity.pipeline.wrap import cast, spark_type
 from comity.plan.ways import Test
 
@@ -160,8 +159,10 @@ class RowTable:
         window: Window,
         facts: Facts = NO_FACTS,
         domains: Domains | None = None,
+        *,
+        of_files: bool = True,
     ) -> None:
-        self.rows, self.work, self.window, self.domains = rows, work, window, domains
+        self.rows, self.work, self.window, self.domains, self.of_files = rows, work, window, domains, of_files
         self._reader = _Reader(rows.schema, facts)
         self._only = facts.constant("type")
         self.envelope, is_fine = self._reader.envelope(window)
@@ -186,20 +187,25 @@ class RowTable:
         found = F.concat(nothing, *each)
         return self._as_hits(self.rows.filter(~self.vouched | wanted), found)
 
-    def hits_by_kernel(self, shared: Broadcast[Work]) -> DataFrame:
+    def hits_by_kernel(self, shared: HasValue) -> DataFrame:
         """The hits, by the index in the workers; only what the profiles look at crosses."""
         found = [self._kernel(name, shared) for name in self._tested()]
         together = F.coalesce(*found) if found else F.lit(None).cast(FOUND_TYPE)
         rows = self.rows.withColumn(_FOUND, together)
         return self._as_hits(rows.filter(~self.vouched | (F.size(_FOUND) > 0)), F.col(_FOUND))
 
-    def doubtful_hits(self, shared: Broadcast[Work]) -> DataFrame:
+    def doubtful_hits(self, shared: HasValue) -> DataFrame:
         """The hits among the rows that are not vouched for, decoded as the in-process reader does."""
         worker = RowWorker(shared, self.window, limits(), domains=self.domains)
-        read = self.rows.metadataColumn("_metadata")
-        place = (read.getField("file_path"), read.getField("row_index") + 1)
-        rows = self.rows.select("*", *(column.alias(name) for name, column in zip(PLACE, place, strict=True)))
+        rows = self.rows.select("*", *(column.alias(name) for name, column in zip(PLACE, self._place(), strict=True)))
         return rows.filter(~self.vouched).mapInArrow(worker.batches, hits_schema(self.work.types))
+
+    def _place(self) -> tuple[Column, Column]:
+        """The file of a row, and its number there."""
+        if not self.of_files:
+            return F.lit(None).cast("string"), F.lit(None).cast("long")
+        read = self.rows.metadataColumn("_metadata")
+        return read.getField("file_path"), read.getField("row_index") + 1
 
     def _types(self) -> list[EventType]:
         """The types that rows can have."""
@@ -234,7 +240,7 @@ class RowTable:
         told |= {"counted": F.lit(None).cast("long"), "doubtful": F.when(~is_sure, F.lit(1).cast("long"))}
         return rows.withColumn(_VOUCHED, self.vouched).select(*(column.alias(name) for name, column in told.items()))
 
-    def _kernel(self, name: str, shared: Broadcast[Work]) -> Column:
+    def _kernel(self, name: str, shared: HasValue) -> Column:
         paths = sorted({path for test in self.work.ways.tests[name] for path in attributes(test.condition)})
         own = self._columns(name)
         columns = [own.column(path) for path in paths]
@@ -260,7 +266,7 @@ class _Kernel:
 
     name: str
     paths: tuple[str, ...]
-    shared: Broadcast[Work]
+    shared: HasValue
     bounds: Limits
 
     def match(self, is_own: pa.Array, *columns: pa.Array) -> pa.Array:

@@ -44,9 +44,9 @@ def read_instant(text: str) -> datetime:
     return found
 
 
-def read_period(since: str | None, until: str | None) -> Period:
-    """The period that two texts name; what is None is open."""
-    return Period(*(None if text is None else read_instant(text) for text in (since, until)))
+def read_period(since: str | datetime | None, until: str | datetime | None) -> Period:
+    """The period between two instants, which may be texts; what is None is open."""
+    return Period(*(read_instant(one) if isinstance(one, str) else one for one in (since, until)))
 
 
 def during(plan: Plan, period: Period) -> Plan:

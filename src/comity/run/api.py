@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from comity.connect.folder import Results
 from comity.engine import LiveEngine, Notification
@@ -15,17 +15,17 @@ from comity.engine.live import EnginePace
 from comity.errors import Misuse
 from comity.event.formats.jsonlines import Rejected
 from comity.event.types import EventType
-from comity.federation import Federation, load
+from comity.federation import Federation
 from comity.plan import Plan, compile_plan
 from comity.plan.compile import PlanCompiler
-from comity.plan.period import Period, during, read_instant
+from comity.plan.loading import FederationLike, federation_of
+from comity.plan.period import Period, during, read_period
 from comity.run.observer import Observer, Silent
 from comity.run.request import Engine, RunRequest, SparkOptions
 from comity.run.session import LiveSession
 from comity.run.sources import EventSources, Given, event_sources, stored_files
 from comity.run.stored import StoredRun, events_of, pushed, run_stored
 
-FederationLike = str | Path | Mapping[str, Any] | Federation | Plan
 Events = str | Path | Iterable[Given | Path]
 
 
@@ -87,7 +87,7 @@ def run(
     ['hot']
     """
     runner = _engine(engine)
-    period = Period(*(read_instant(one) if isinstance(one, str) else one for one in (since, until)))
+    period = read_period(since, until)
     if out is None:
         if runner is Engine.SPARK:
             raise Misuse("Spark needs a folder for results", code="no-out", hint="pass out=FOLDER")
@@ -95,7 +95,7 @@ def run(
     if isinstance(federation, Plan):
         hint = "pass the federation that it was compiled from"
         raise Misuse("a plan has no sinks, which results in a folder go to", code="bad-usage", hint=hint)
-    found = _federation(federation)
+    found = federation_of(federation)
     folder = found.folder or Path()
     spark = SparkOptions(master, spark_config or {})
     sources = _sources(found, events)
@@ -129,7 +129,7 @@ def open(
     if isinstance(federation, Plan):
         found, plan = None, federation
     else:
-        found = _federation(federation)
+        found = federation_of(federation)
         plan = compiler.compile(found)
     engine = LiveEngine(plan, pace) if snapshot is None else LiveEngine.restore(plan, snapshot, pace)
     return LiveSession(engine, found, compiler)
@@ -141,10 +141,6 @@ def _engine(name: str | None) -> Engine:
     except ValueError:
         hint = "it is local or spark"
         raise Misuse(f"there is no engine {name!r}", code="bad-usage", hint=hint) from None
-
-
-def _federation(given: str | Path | Mapping[str, Any] | Federation) -> Federation:
-    return given if isinstance(given, Federation) else load(given)
 
 
 def _outcomes(
@@ -159,7 +155,7 @@ def _outcomes(
             raise Misuse("a plan does not say where events come from", code="no-events", hint=hint)
         sources, find_type, folder = _named(events), types.get, Path()
     else:
-        federation = _federation(given)
+        federation = federation_of(given)
         plan, find_type, folder = compile_plan(federation), federation.find_type, federation.folder or Path()
         sources = _sources(federation, events)
     if sources.live:

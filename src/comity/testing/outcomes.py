@@ -47,13 +47,18 @@ def rejected_in(out: Path) -> Iterator[Outcome]:
     for file in sorted((out / REJECTED).glob("*.jsonl")):
         for line in file.read_bytes().split(b"\n"):
             if line:
-                yield REJECTED, _text(_rejected(json.loads(line)))
+                yield outcome_of_rejected(json.loads(line))
+
+
+def outcome_of_rejected(record: dict[str, Any]) -> Outcome:
+    """A rejected record, as a set of them holds it."""
+    return REJECTED, _text(_rejected(record))
 
 
 def _outcome(one: Notification | Rejected) -> Outcome:
     if isinstance(one, Notification):
         return one.subscriber, _text(json.loads(notification_line(encode(one.event), one.profile)))
-    return REJECTED, _text(_rejected(one.as_dict()))
+    return outcome_of_rejected(one.as_dict())
 
 
 def _rejected(record: dict[str, Any]) -> dict[str, Any]:

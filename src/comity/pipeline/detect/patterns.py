@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.core.broadcast import Broadcast
 from pyspark.sql import SparkSession
 
 from comity.event.types import EventType
@@ -15,6 +14,7 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.rows import ReportRow
 from comity.pipeline.detect.buckets import BucketJob, PatternWork, Times, detect_buckets, read_found
 from comity.pipeline.detect.extract import staged_files
+from comity.pipeline.guest import Shared, share
 
 
 @dataclass(slots=True)
@@ -27,14 +27,13 @@ class SparkPatterns:
     spark: SparkSession
     compiled: bool | None = None
     """Whether compiled code detects what it can; None when that depends on how much there is."""
-    _shared: Broadcast[PatternWork] | None = field(default=None, init=False)
+    _shared: Shared[PatternWork] | None = field(default=None, init=False)
 
     @property
-    def shared(self) -> Broadcast[PatternWork]:
-        """The patterns as the workers have them, sent to each of them once."""
+    def shared(self) -> Shared[PatternWork]:
+        """The patterns as the workers have them."""
         if self._shared is None:
-            work = PatternWork(tuple(self.patterns), self.types, self.compiled)
-            self._shared = self.spark.sparkContext.broadcast(work)
+            self._shared = share(PatternWork(tuple(self.patterns), self.types, self.compiled), self.spark)
         return self._shared
 
     def detect_stored(self, folder: Path, buckets: int, times: Times) -> list[str]:

@@ -1,0 +1,118 @@
+"""Federations over DataFrames, on a Spark session that the caller has: what `comity.spark` offers.
+
+Results are DataFrames, which Spark works out when somebody asks for them; nothing is written, and nothing comes to this
+process. Raw columns are looked at twice: rows for which Spark vouches are matched as columns, the others are decoded by
+workers, as every reader of Comity does it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Unpack
+
+from pyspark.sql import DataFrame
+
+from comity.errors import Misuse
+from comity.event.types import EventType
+from comity.event.window import Window
+from comity.pattern.explain import tree_lines
+from comity.pipeline.deliver import Outcome, complete
+from comity.pipeline.deliver import deliver as deliver_hits
+from comity.pipeline.given import EventColumns, GivenEvents
+from comity.pipeline.guest import our_settings
+from comity.pipeline.prepared import PreparedPlan
+from comity.pipeline.told import notification_columns, notifications_of_hit, rejected_columns, rejections_of_hit
+from comity.plan.explain import explain as explain_plan
+from comity.plan.explain import only_for
+from comity.plan.loading import FederationLike, federation_of, plan_of
+from comity.plan.period import during, read_period
+from comity.plan.stages import Plan
+from comity.plan.ways import ways_of
+
+
+def deliver(
+    events: DataFrame,
+    federation: FederationLike,
+    *,
+    typed: str | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    **columns: Unpack[EventColumns],
+) -> DataFrame:
+    """The notifications that come of events, a row for each, and each once.
+
+    The columns are `subscriber`, `profile`, the envelope, `data` with the attributes as JSON, and `notification`, the
+    whole as `comity run` writes it. With `typed` there are those of one profile, and `data` is a struct of the
+    subscriber's type; durations in it are microseconds.
+    """
+    plan = during(_without_patterns(plan_of(federation)), read_period(since, until))
+    if typed is not None:
+        plan = _only(plan, typed)
+    given = GivenEvents.of(events, columns)
+    with our_settings(events.sparkSession, _types(plan)):
+        outcome = notifications_of_hit(ways_of(plan), typed=typed is not None)
+        return notification_columns(_outcomes(given, plan, outcome))
+
+
+def rejected(
+    events: DataFrame,
+    federation: FederationLike,
+    *,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    **columns: Unpack[EventColumns],
+) -> DataFrame:
+    """The records that are no events of the federation, or that a contract cannot map, with the reasons.
+
+    The columns are `code` and `reason` of the first fault, `source` and `id` where they are known, `contract` if it is
+    one that cannot map the event, `raw`, which is the record, cut short, and `faults` with all reasons.
+    """
+    plan = during(plan_of(federation), read_period(since, until))
+    given = GivenEvents.of(events, columns)
+    with our_settings(events.sparkSession, _types(plan)):
+        return rejected_columns(_outcomes(given, plan, rejections_of_hit(ways_of(plan))))
+
+
+def explain(federation: FederationLike, profile: str | None = None) -> str:
+    """What runs where, as `comity explain` tells it: of a federation, or of one profile."""
+    if isinstance(federation, Plan):
+        explained = explain_plan(federation, profile)
+    else:
+        loaded = federation_of(federation)
+        explained = explain_plan(plan_of(loaded), profile, sources=loaded.sources, sinks=loaded.sinks)
+    return "\n".join(tree_lines(explained.as_tree()))
+
+
+def _outcomes(given: GivenEvents, plan: Plan, outcome: Outcome) -> DataFrame:
+    window = Window.of_history(datetime.now(UTC))
+    prepared = PreparedPlan(plan, given.table.sparkSession)
+    tables = given.tables(one.qualified_name for one in plan.types)
+    hits = prepared.hits(tables, window)
+    if tables.rows:
+        hits = hits.unionByName(prepared.doubtful_hits(tables, window), allowMissingColumns=True)
+    return deliver_hits(complete(hits, plan.types), outcome, has_patterns=bool(plan.patterns))
+
+
+def _without_patterns(plan: Plan) -> Plan:
+    if plan.patterns:
+        names = ", ".join(one.bound.name for one in plan.patterns[:8])
+        hint = "leave them out of the federation, or use `comity run`"
+        raise Misuse(f"composite profiles are not detected in DataFrames: {names}", code="composite-profile", hint=hint)
+    return plan
+
+
+def _only(plan: Plan, profile: str) -> Plan:
+    """The plan for one profile, which has a route."""
+    if profile not in plan.profiles:
+        hint = f"known: {', '.join(plan.profiles) or 'none'}"
+        raise Misuse(f"no route leads to a profile {profile!r}", code="unknown-profile", hint=hint)
+    narrowed = (replace(only_for(route, profile), failures=()) for route in plan.routes)
+    return replace(plan, routes=tuple(route for route in narrowed if route.deliveries))
+
+
+def _types(plan: Plan) -> list[EventType]:
+    """All types that events have on their ways."""
+    ways = ways_of(plan).ways
+    met = [way.mediate.target for way in ways if way.mediate is not None]
+    return [*plan.types, *met, *(way.target for way in ways)]

@@ -1,0 +1,7 @@
+"""Comity in your own Spark job: DataFrames in, DataFrames out, on the session that you have, also of Spark Connect."""
+
+from __future__ import annotations
+
+from comity.pipeline.frames import deliver, explain, rejected
+
+__all__ = ["deliver", "explain", "rejected"]
