@@ -232,6 +232,8 @@ def _code_table(meanings: dict[str, str]) -> Iterator[str]:
 def python_page() -> str:
     """Every public name with what it is."""
     rows = [f"| `{name}` | {_cell(_first_sentence(_public(name)))} |" for name in sorted(comity.__all__)]
+    jobs = import_module("comity.spark")
+    spark = [f"| `{name}` | {_cell(_first_sentence(getattr(jobs, name)))} |" for name in jobs.__all__]
     return "\n".join(
         [
             "# Python\n",
@@ -241,9 +243,21 @@ def python_page() -> str:
             "|---|---|",
             *rows,
             "",
+            _SPARK_TEXT,
+            "| name | |",
+            "|---|---|",
+            *spark,
+            "",
         ]
     )
 
+
+_SPARK_TEXT = """\
+## In a Spark job
+
+`import comity.spark as cs`: DataFrames in, DataFrames out. How, is on
+[use Comity in your Spark job](../how-to/use-in-your-spark-job.md).
+"""
 
 _PYTHON_TEXT = """\
 `from comity import Filter, …`. These names are stable; each has a docstring with an example. How they go together is on

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from comity.pipeline.frames import deliver, explain, rejected
+from comity.pipeline.frames import deliver, explain, match, rejected
 
-__all__ = ["deliver", "explain", "rejected"]
+__all__ = ["deliver", "explain", "match", "rejected"]

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Unpack
 
 from pyspark.sql import DataFrame
 
 from comity.errors import Misuse
+from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
 from comity.event.window import Window
 from comity.pattern.explain import tree_lines
@@ -21,6 +23,7 @@ from comity.pipeline.deliver import Outcome, complete
 from comity.pipeline.deliver import deliver as deliver_hits
 from comity.pipeline.given import EventColumns, GivenEvents
 from comity.pipeline.guest import our_settings
+from comity.pipeline.match_rows import ProfilesLike, bound_profiles, read_taxonomy, with_names
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.told import notification_columns, notifications_of_hit, rejected_columns, rejections_of_hit
 from comity.plan.explain import explain as explain_plan
@@ -46,9 +49,8 @@ def deliver(
     whole as `comity run` writes it. With `typed` there are those of one profile, and `data` is a struct of the
     subscriber's type; durations in it are microseconds.
     """
-    plan = during(_without_patterns(plan_of(federation)), read_period(since, until))
-    if typed is not None:
-        plan = _only(plan, typed)
+    plan = during(plan_of(federation), read_period(since, until))
+    plan = _without_patterns(plan if typed is None else _only(plan, typed))
     given = GivenEvents.of(events, columns)
     with our_settings(events.sparkSession, _types(plan)):
         outcome = notifications_of_hit(ways_of(plan), typed=typed is not None)
@@ -72,6 +74,26 @@ def rejected(
     given = GivenEvents.of(events, columns)
     with our_settings(events.sparkSession, _types(plan)):
         return rejected_columns(_outcomes(given, plan, rejections_of_hit(ways_of(plan))))
+
+
+def match(
+    events: DataFrame,
+    profiles: ProfilesLike,
+    *,
+    types: str | Path | Taxonomy | None = None,
+    into: str = "profiles",
+    **columns: Unpack[EventColumns],
+) -> DataFrame:
+    """The rows with the names of the profiles that they match, in a column that is called as `into` says.
+
+    Profiles are a file, filters by name, or a list of `Profile`; with `types` they are about these. Rows need no
+    envelope but the type, if profiles ask for it. For a row that is no event of the types the names are null.
+    """
+    taxonomy = read_taxonomy(types)
+    bound = bound_profiles(profiles, taxonomy)
+    given = GivenEvents.of(events, columns)
+    with our_settings(events.sparkSession, () if taxonomy is None else taxonomy.types):
+        return with_names(given, bound, taxonomy, into)
 
 
 def explain(federation: FederationLike, profile: str | None = None) -> str:
@@ -108,7 +130,8 @@ def _only(plan: Plan, profile: str) -> Plan:
         hint = f"known: {', '.join(plan.profiles) or 'none'}"
         raise Misuse(f"no route leads to a profile {profile!r}", code="unknown-profile", hint=hint)
     narrowed = (replace(only_for(route, profile), failures=()) for route in plan.routes)
-    return replace(plan, routes=tuple(route for route in narrowed if route.deliveries))
+    patterns = tuple(one for one in plan.patterns if one.bound.name == profile)
+    return replace(plan, routes=tuple(route for route in narrowed if route.deliveries), patterns=patterns)
 
 
 def _types(plan: Plan) -> list[EventType]:

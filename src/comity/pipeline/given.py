@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypedDict
@@ -22,7 +22,7 @@ _LINES = "lines"
 _MANDATORY = ("id", "source", "type", "time")
 _ALIKE = ("source", "type", "subject", "mode", "typeversion")
 """Parts of the envelope that events may have in common, so that a text may be the value itself."""
-_TEXTS = ("id", *_ALIKE)
+TEXT_PARTS = ("id", *_ALIKE)
 
 
 class EventColumns(TypedDict, total=False):
@@ -77,14 +77,22 @@ class GivenEvents:
         """The events as tables of a batch; a type that all of them have must be one of these."""
         if self.line is not None:
             return Tables(lines=self.table.select(self.line.alias("value")))
-        self._check_envelope()
+        self.check_parts(_MANDATORY)
         if self.constant_type is not None:
             _check_type(self.constant_type, sorted(types))
         rows = self.table.select(*(column.alias(name) for name, column in self.parts().items()))
         return Tables(rows=(SourceRows(rows, _facts(self.constant_type), of_files=False),))
 
-    def parts(self) -> dict[str, Column]:
-        """The envelope, and the attributes: in a struct if columns of the envelope have other names, as they are."""
+    @property
+    def added(self) -> list[str]:
+        """The columns that it did not have."""
+        return [_name(part) for part in self.named]
+
+    def parts(self, only: Collection[str] | None = None) -> dict[str, Column]:
+        """The envelope, and the attributes or only those of these names.
+
+        If some part was named they are in a struct, so that an attribute may be named like a part of the envelope.
+        """
         kinds = {field.name: field.dataType for field in self.table.schema}
         found: dict[str, Column] = {}
         for name in (*ENVELOPE_COLUMNS, DATA):
@@ -95,12 +103,14 @@ class GivenEvents:
         if DATA in found:
             return found
         others = [name for name in self.columns if name not in found or name in self.named]
+        others = [name for name in others if only is None or name in only]
         if not self.named:
             return found | {name: quoted(name) for name in others}
         return found | ({DATA: F.struct(*(quoted(name) for name in others))} if others else {})
 
-    def _check_envelope(self) -> None:
-        absent = [name for name in _MANDATORY if name not in self.named and name not in self.columns]
+    def check_parts(self, mandatory: Iterable[str]) -> None:
+        """Refuse a table that lacks one of these parts of the envelope."""
+        absent = [name for name in mandatory if name not in self.named and name not in self.columns]
         if absent:
             told = ", ".join(absent)
             message = f"no column is named like these parts of the envelope: {told}"
@@ -149,7 +159,7 @@ def _check_type(name: str, known: list[str]) -> None:
 def _fitting(name: str, kind: T.DataType) -> Column:
     """A part that was named, as the envelope has it: keys of tables are often numbers, and times dates."""
     column = quoted(_name(name))
-    if name in _TEXTS and not isinstance(kind, T.StringType):
+    if name in TEXT_PARTS and not isinstance(kind, T.StringType):
         return column.cast("string")
     return column.cast(T.TimestampType()) if name == "time" and isinstance(kind, T.DateType) else column
 

@@ -21,7 +21,7 @@ _MEANING: Mapping[str, str] = {_ZONE: "UTC", _CASE: "true", "spark.sql.ansi.enab
 _SAME_AS_UTC = ("UTC", "Z", "GMT", "Etc/UTC", "+00:00", "+0")
 
 
-class Shared(Protocol[_T_co]):
+class SharedValue(Protocol[_T_co]):
     """What workers have: a broadcast, or what goes along with each task."""
 
     @property
@@ -40,7 +40,7 @@ class Carried(Generic[_T]):
         """There is nothing to forget."""
 
 
-def share(value: _T, spark: SparkSession) -> Shared[_T]:
+def share(value: _T, spark: SparkSession) -> SharedValue[_T]:
     """The value for the workers: sent to each of them once where the session can do that."""
     return Carried(value) if is_remote(spark) else spark.sparkContext.broadcast(value)
 

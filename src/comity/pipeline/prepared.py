@@ -12,7 +12,7 @@ from comity.event.window import Window
 from comity.pattern.occurrence import microseconds
 from comity.pipeline.deliver import Outcome, Together, complete, deliver, once_each, outcome_of_hit
 from comity.pipeline.detect.federation import SparkPlanPatterns
-from comity.pipeline.guest import Shared, share
+from comity.pipeline.guest import SharedValue, share
 from comity.pipeline.read import SourceRows, Tables
 from comity.pipeline.rows import RowTable
 from comity.pipeline.worker import ALL_TIMES, Work, hits_in_files, hits_in_lines
@@ -28,7 +28,7 @@ class PreparedPlan:
     spark: SparkSession
     work: Work = field(init=False)
     patterns: SparkPlanPatterns = field(init=False)
-    _shared: Shared[Work] | None = field(default=None, init=False)
+    _shared: SharedValue[Work] | None = field(default=None, init=False)
     _outcome: Outcome | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -36,7 +36,7 @@ class PreparedPlan:
         self.patterns = SparkPlanPatterns.of(self.plan, self.work.ways, self.spark)
 
     @property
-    def shared(self) -> Shared[Work]:
+    def shared(self) -> SharedValue[Work]:
         """The work as the workers have it."""
         if self._shared is None:
             self._shared = share(self.work, self.spark)

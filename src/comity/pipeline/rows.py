@@ -8,7 +8,7 @@ or the reasons.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import reduce
@@ -246,10 +246,15 @@ class RowTable:
         columns = [own.column(path) for path in paths]
         kernel = _Kernel(name, tuple(".".join(path) for path in paths), shared, limits())
         is_own = self.vouched & self._is(name)
-        with warnings.catch_warnings():  # Spark prefers hints, which cannot tell how many columns there are
-            warnings.simplefilter("ignore", UserWarning)
-            found: Column = arrow_udf(kernel.match, FOUND_TYPE, ArrowUDFType.SCALAR)(is_own, *columns)
-        return found
+        return arrow_column(kernel.match, FOUND_TYPE, is_own, *columns)
+
+
+def arrow_column(make: Callable[..., pa.Array], type: T.DataType, *columns: Column) -> Column:
+    """A column that workers make out of others, as arrays of Arrow."""
+    with warnings.catch_warnings():  # Spark prefers hints, which cannot tell how many columns there are
+        warnings.simplefilter("ignore", UserWarning)
+        made: Column = arrow_udf(make, type, ArrowUDFType.SCALAR)(*columns)
+    return made
 
 
 _FOUND, _VOUCHED = "comity found", "comity vouched"

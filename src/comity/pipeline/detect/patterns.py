@@ -14,7 +14,7 @@ from comity.pattern.bound import BoundPattern
 from comity.pattern.rows import ReportRow
 from comity.pipeline.detect.buckets import BucketJob, PatternWork, Times, detect_buckets, read_found
 from comity.pipeline.detect.extract import staged_files
-from comity.pipeline.guest import Shared, share
+from comity.pipeline.guest import SharedValue, share
 
 
 @dataclass(slots=True)
@@ -27,10 +27,10 @@ class SparkPatterns:
     spark: SparkSession
     compiled: bool | None = None
     """Whether compiled code detects what it can; None when that depends on how much there is."""
-    _shared: Shared[PatternWork] | None = field(default=None, init=False)
+    _shared: SharedValue[PatternWork] | None = field(default=None, init=False)
 
     @property
-    def shared(self) -> Shared[PatternWork]:
+    def shared(self) -> SharedValue[PatternWork]:
         """The patterns as the workers have them."""
         if self._shared is None:
             self._shared = share(PatternWork(tuple(self.patterns), self.types, self.compiled), self.spark)

@@ -1,0 +1,77 @@
+"""`comity.spark` on a session of Spark Connect, which has neither a context nor Java beside it: the same results."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from comity.engine import run
+from comity.event import read_events
+from comity.event.window import Window
+from comity.federation import load
+from comity.plan import compile_plan
+from comity.testing.federations import federation_texts, write_texts
+from comity.testing.outcomes import Outcome, outcome_of_rejected, outcomes_of
+from comity.testing.records import good_events, lines
+from comity.testing.tables import parquet_table
+
+ROOT = Path(__file__).parents[2]
+JOB = Path(__file__).with_name("connect_job.py")
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("grpc") is None, reason="the extra `connect` is not installed"),
+    pytest.mark.skipif(
+        shutil.which("java") is None, reason="the server is started with the machine's Java: there is none"
+    ),
+]
+
+
+def job(*given: Path) -> list[dict[str, Any]]:
+    """What the job says."""
+    places = [str(ROOT / "src"), str(ROOT), *sys.path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, str(JOB), *map(str, given)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stderr[-5_000:]
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def outcome(said: dict[str, Any]) -> Outcome:
+    if "notification" in said:
+        return said["to"], json.dumps(said["notification"], sort_keys=True, ensure_ascii=False)
+    record = said["rejected"]
+    faults = [{name: value for name, value in one.items() if value is not None} for one in record["faults"]]
+    return outcome_of_rejected({**record, "faults": faults})
+
+
+def test_a_session_of_spark_connect_gives_what_the_engine_gives(tmp_path: Path) -> None:
+    chance = Random(2)
+    folder = write_texts(federation_texts(chance), tmp_path / "generated")
+    federation = load(folder)
+    plan = compile_plan(federation)
+    events = good_events(chance, plan.types, 40)
+    texts, rows = tmp_path / "lines.jsonl", tmp_path / "rows.parquet"
+    texts.write_bytes(b"".join(line + b"\n" for line in lines(chance, events, plan.types, 25)))
+    parquet.write_table(parquet_table(chance, events, chance.choice(plan.types), 6), rows)
+    said = job(folder, texts, rows)
+    assert said[0]["code"] == "session-settings"
+    assert 'spark.conf.set("spark.sql.session.timeZone", "UTC")' in said[0]["hint"]
+    window = Window.of_history(datetime.now(UTC))
+    for form, file in {"lines": texts, "columns": rows, "kernel": rows}.items():
+        records = read_events(file, federation.find_type, require_time=True, window=window)
+        found = sorted(outcome(one) for one in said if one.get("form") == form)
+        assert found == outcomes_of(run(plan, records)), form
+    assert ["any"] in said[-1]["names"]
