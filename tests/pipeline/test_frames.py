@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 import comity.spark as cs
 from comity import Matcher, Misuse, Profile, load
 from comity.cli.main import run as run_command
+from comity.connect.folder import REJECTED
 from comity.engine import run
 from comity.event import Event, Rejected, read_events
 from comity.event.formats.jsonlines import decode, encode
@@ -28,6 +29,7 @@ from comity.event.window import Window
 from comity.federation import Federation
 from comity.limits import limited
 from comity.plan import Plan, compile_plan
+from comity.testing.composite_profiles import composite_profiles, texts_with_profiles
 from comity.testing.federations import federation_texts, load_texts
 from comity.testing.outcomes import Outcome, outcome_of_rejected, outcomes_of
 from comity.testing.records import good_events, lines
@@ -112,6 +114,23 @@ def test_raw_columns_give_what_the_engine_gives(spark: SparkSession, tmp_path: P
     with settings_of(spark, settings), limited(max_column_profiles=(256, 1)[seed % 2]):
         found = told(cs.deliver(given, plan)) + refused(cs.rejected(given, plan))
     assert sorted(found) == outcomes_of(run(plan, read(federation, file)))
+
+
+@pytest.mark.parametrize("seed", CASES)
+def test_composite_profiles_report_what_they_do_in_the_engine(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    chance = Random(900 + seed)
+    texts = federation_texts(chance)
+    federation = load_texts(texts_with_profiles(texts, composite_profiles(chance, texts, 5)))
+    plan = compile_plan(federation)
+    events = good_events(chance, plan.types, 40)
+    file = tmp_path / "lines.jsonl"
+    file.write_bytes(b"".join(line + b"\n" for line in lines(chance, events, plan.types, 5)))
+    rows = tmp_path / "rows.parquet"
+    parquet.write_table(parquet_table(chance, events, plan.types[0], 3), rows)
+    texts_given = (spark.read.text(str(file), lineSep="\n"), file, {"lines": "value"})
+    for given, source, named in (texts_given, (spark.read.parquet(str(rows)), rows, {})):
+        found = told(cs.deliver(given, plan, **named))
+        assert sorted(found) == [one for one in outcomes_of(run(plan, read(federation, source))) if one[0] != REJECTED]
 
 
 PLANT = {
@@ -282,12 +301,11 @@ def test_one_column_cannot_hold_what_types_declare_differently(spark: SparkSessi
         cs.deliver(readings(spark), federation, typed="all", **{**ENVELOPE, "type": "plant.One"})
 
 
-def test_composite_profiles_are_refused_and_not_left_out(spark: SparkSession) -> None:
+def test_a_composite_profile_has_no_typed_columns(spark: SparkSession) -> None:
     pair = {"domain": "plant", "on": "Reading a ; Reading b within 1 min"}
     federation = {**PLANTS, "profiles": {**PLANTS["profiles"], "pair": pair}}
     with pytest.raises(Misuse, match="composite-profile"):
-        cs.deliver(readings(spark), federation, **ENVELOPE)
-    assert cs.deliver(readings(spark), federation, typed="hot", **ENVELOPE).columns[0] == "subscriber"
+        cs.deliver(readings(spark), federation, typed="pair", **ENVELOPE)
 
 
 def test_the_explanation_is_that_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ workers, as every reader of Comity does it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Unpack
@@ -21,10 +21,12 @@ from comity.event.window import Window
 from comity.pattern.explain import tree_lines
 from comity.pipeline.deliver import Outcome, complete
 from comity.pipeline.deliver import deliver as deliver_hits
+from comity.pipeline.detect.reports import reports_of_hits
 from comity.pipeline.given import EventColumns, GivenEvents
 from comity.pipeline.guest import our_settings
 from comity.pipeline.match_rows import ProfilesLike, bound_profiles, read_taxonomy, with_names
 from comity.pipeline.prepared import PreparedPlan
+from comity.pipeline.read import Tables
 from comity.pipeline.told import notification_columns, notifications_of_hit, rejected_columns, rejections_of_hit
 from comity.plan.explain import explain as explain_plan
 from comity.plan.explain import only_for
@@ -50,11 +52,12 @@ def deliver(
     subscriber's type; durations in it are microseconds.
     """
     plan = during(plan_of(federation), read_period(since, until))
-    plan = _without_patterns(plan if typed is None else _only(plan, typed))
+    plan = plan if typed is None else _only(plan, typed)
     given = GivenEvents.of(events, columns)
     with our_settings(events.sparkSession, _types(plan)):
-        outcome = notifications_of_hit(ways_of(plan), typed=typed is not None)
-        return notification_columns(_outcomes(given, plan, outcome))
+        batch = _Batch.of(given, plan)
+        told = notification_columns(batch.outcomes(notifications_of_hit(ways_of(plan), typed=typed is not None)))
+        return told.unionByName(batch.reports(), allowMissingColumns=True) if plan.patterns else told
 
 
 def rejected(
@@ -73,7 +76,7 @@ def rejected(
     plan = during(plan_of(federation), read_period(since, until))
     given = GivenEvents.of(events, columns)
     with our_settings(events.sparkSession, _types(plan)):
-        return rejected_columns(_outcomes(given, plan, rejections_of_hit(ways_of(plan))))
+        return rejected_columns(_Batch.of(given, plan).outcomes(rejections_of_hit(ways_of(plan))))
 
 
 def match(
@@ -106,32 +109,45 @@ def explain(federation: FederationLike, profile: str | None = None) -> str:
     return "\n".join(tree_lines(explained.as_tree()))
 
 
-def _outcomes(given: GivenEvents, plan: Plan, outcome: Outcome) -> DataFrame:
-    window = Window.of_history(datetime.now(UTC))
-    prepared = PreparedPlan(plan, given.table.sparkSession)
-    tables = given.tables(one.qualified_name for one in plan.types)
-    hits = prepared.hits(tables, window)
-    if tables.rows:
-        hits = hits.unionByName(prepared.doubtful_hits(tables, window), allowMissingColumns=True)
-    return deliver_hits(complete(hits, plan.types), outcome, has_patterns=bool(plan.patterns))
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """All events of a DataFrame, and the hits among them."""
 
+    prepared: PreparedPlan
+    tables: Tables
+    window: Window
+    hits: DataFrame
 
-def _without_patterns(plan: Plan) -> Plan:
-    if plan.patterns:
-        names = ", ".join(one.bound.name for one in plan.patterns[:8])
-        hint = "leave them out of the federation, or use `comity run`"
-        raise Misuse(f"composite profiles are not detected in DataFrames: {names}", code="composite-profile", hint=hint)
-    return plan
+    @classmethod
+    def of(cls, given: GivenEvents, plan: Plan) -> _Batch:
+        window = Window.of_history(datetime.now(UTC))
+        prepared = PreparedPlan(plan, given.table.sparkSession)
+        tables = given.tables(one.qualified_name for one in plan.types)
+        hits = prepared.hits(tables, window)
+        if tables.rows:
+            hits = hits.unionByName(prepared.doubtful_hits(tables, window), allowMissingColumns=True)
+        return cls(prepared, tables, window, complete(hits, plan.types))
+
+    def outcomes(self, outcome: Outcome) -> DataFrame:
+        """What becomes of the hits."""
+        return deliver_hits(self.hits, outcome, has_patterns=bool(self.prepared.plan.patterns))
+
+    def reports(self) -> DataFrame:
+        """What composite profiles report."""
+        ends = self.prepared.row_ends(self.tables, self.window)
+        return reports_of_hits(self.prepared.patterns, self.hits, ends)
 
 
 def _only(plan: Plan, profile: str) -> Plan:
-    """The plan for one profile, which has a route."""
+    """The plan for one profile about single events, which has a route."""
     if profile not in plan.profiles:
         hint = f"known: {', '.join(plan.profiles) or 'none'}"
         raise Misuse(f"no route leads to a profile {profile!r}", code="unknown-profile", hint=hint)
+    if plan.pattern(profile) is not None:
+        hint = "leave `typed` out: what it reports has the events of several types in it"
+        raise Misuse(f"{profile!r} is a composite profile, which has no type", code="composite-profile", hint=hint)
     narrowed = (replace(only_for(route, profile), failures=()) for route in plan.routes)
-    patterns = tuple(one for one in plan.patterns if one.bound.name == profile)
-    return replace(plan, routes=tuple(route for route in narrowed if route.deliveries), patterns=patterns)
+    return replace(plan, routes=tuple(route for route in narrowed if route.deliveries), patterns=())
 
 
 def _types(plan: Plan) -> list[EventType]:

@@ -81,6 +81,15 @@ class PreparedPlan:
     def row_times(self, tables: Tables, window: Window, *, are_all_vouched: bool) -> list[int]:
         """The times of the first and the last event among the rows that are vouched for, in microseconds."""
         found: list[int] = []
+        for one in self.row_ends(tables, window):
+            ends = one.first()
+            assert ends is not None, "an aggregate has one row"
+            found += [time for time in ends if time is not None]
+        return found
+
+    def row_ends(self, tables: Tables, window: Window) -> list[DataFrame]:
+        """The same, for each table as a row `earliest`, `latest` that is yet to be worked out."""
+        found: list[DataFrame] = []
         for rows in tables.rows:
             proven = rows.facts.times if are_all_vouched and self.work.seen == ALL_TIMES else None
             if proven is not None:  # no job needs to be run for it
@@ -90,9 +99,7 @@ class PreparedPlan:
             time = F.unix_micros(table.envelope["time"])
             begin, end = self.work.seen
             counts = table.vouched if self.work.seen == ALL_TIMES else table.vouched & time.between(begin, end - 1)
-            ends = rows.table.filter(counts).select(F.min(time), F.max(time)).first()
-            assert ends is not None, "an aggregate has one row"
-            found += [time for time in ends if time is not None]
+            found.append(rows.table.filter(counts).select(F.min(time).alias("earliest"), F.max(time).alias("latest")))
         return found
 
     def _seen_as_events(self, rows: SourceRows, window: Window) -> RowTable:

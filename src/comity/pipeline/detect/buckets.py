@@ -208,30 +208,41 @@ class BucketWorker:
 
     def detect(self, job: BucketJob) -> BucketDone:
         """Detect a bucket, and write what was found and what is kept."""
-        work = self.shared.value
-        owned = work.owned(job.bucket, self.buckets)
-        candidates = _renumbered(read_candidates(job.candidates), _places(owned, len(work.patterns)))
-        bank = work.bank_of(owned, candidates.num_rows)
         state = None if job.before is None else BankState.decode(read_sealed(Path(job.before), STATE))
-        times = self._times(candidates)
-        came = None if times.came is None else times.came.among(owned)
-        reports, state = bank.detect(
-            candidates, state, done=times.done, upto=times.upto, start=times.start, last=times.last, came=came
-        )
-        told = _as_bytes(_renumbered(reports, np.array(owned, np.int32)))
-        write_whole(Path(job.reports), told)
+        candidates = read_candidates(job.candidates)
+        reports, state = detect_bucket(self.shared.value, job.bucket, self.buckets, candidates, self.times, state)
+        write_whole(Path(job.reports), _as_bytes(reports))
         kept = job.after is not None and not _is_empty(state)
         if kept:
             assert job.after is not None
             write_whole(Path(job.after), sealed(state.encode()))
         return BucketDone(job.bucket, reports.num_rows, kept)
 
-    def _times(self, candidates: pa.Table) -> Times:
-        """Without silences it is enough to know that there was an event."""
-        last = self.times.last
-        if last is None and self.times.upto is None and candidates.num_rows:
-            last = int(np.max(candidates.column("time").to_numpy()))
-        return replace(self.times, last=last)
+
+def detect_bucket(
+    work: PatternWork,
+    bucket: int,
+    buckets: int,
+    candidates: pa.Table,
+    times: Times,
+    state: BankState | None = None,
+) -> tuple[pa.Table, BankState]:
+    """The reports on the candidates of a bucket and on what was kept of it, and what is kept then."""
+    owned = work.owned(bucket, buckets)
+    own = _renumbered(candidates, _places(owned, len(work.patterns)))
+    times = _with_last(times, candidates)
+    came = None if times.came is None else times.came.among(owned)
+    reports, state = work.bank_of(owned, own.num_rows).detect(
+        own, state, done=times.done, upto=times.upto, start=times.start, last=times.last, came=came
+    )
+    return _renumbered(reports, np.array(owned, np.int32)), state
+
+
+def _with_last(times: Times, candidates: pa.Table) -> Times:
+    """Without silences it is enough to know that there was an event."""
+    if times.last is not None or times.upto is not None or not candidates.num_rows:
+        return times
+    return replace(times, last=int(np.max(candidates.column("time").to_numpy())))
 
 
 _DONE = pa.schema([("bucket", pa.int32()), ("reports", pa.int64()), ("kept", pa.bool_())])
