@@ -27,7 +27,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
@@ -40,7 +40,7 @@ from rich.table import Table
 from timed import take_times
 from workload_pipeline import plain_line, read_events, write_events, write_filters
 
-from comity.connect.delivered import EARLIER, Delivered
+from comity.connect.commits import Commits
 from comity.connect.notification import Identity
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
@@ -359,21 +359,16 @@ def _write(path: Path, cases: Sequence[DeliveryCase], arguments: argparse.Namesp
 
 
 def know(out: Path, count: int) -> Path:
-    """A results folder that knows so many identities, of events of the month before those that are measured.
+    """A results folder that knows so many identities, of other events than those that are measured.
 
     They are noted as the store takes over what was delivered before a stream: all of it through Spark would take hours.
     """
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
-    days = [(date(2025, 10, 1) + timedelta(days=day)).isoformat() for day in range(30)]
-    delivered = Delivered(out)
-    with delivered.batch(EARLIER):  # one transaction, not one for each
-        delivered.take(
-            (Identity(PROFILE, f"plant/line-{number % 50}", f"k-{number}", "").key, days[number * len(days) // count])
-            for number in range(count)
-        )
-    assert len(delivered) == count, "each is another one"
-    delivered.close()
+    keys = (Identity(PROFILE, f"plant/line-{number % 50}", f"k-{number}", "").key for number in range(count))
+    commits = Commits(out)
+    commits.begin(keys, date.today().isoformat())
+    assert commits.remembered().count == count, "each is another one"
     return out
 
 

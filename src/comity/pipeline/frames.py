@@ -19,7 +19,7 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
 from comity.event.window import Window
 from comity.pattern.explain import tree_lines
-from comity.pipeline.deliver import Outcome, complete
+from comity.pipeline.deliver import Outcome, complete, once_each
 from comity.pipeline.deliver import deliver as deliver_hits
 from comity.pipeline.detect.reports import reports_of_hits
 from comity.pipeline.given import EventColumns, GivenEvents
@@ -130,11 +130,11 @@ class _Batch:
 
     def outcomes(self, outcome: Outcome) -> DataFrame:
         """What becomes of the hits."""
-        return deliver_hits(self.hits, outcome, has_patterns=bool(self.prepared.plan.patterns))
+        return deliver_hits(self.hits, outcome, once_each, has_patterns=bool(self.prepared.plan.patterns))
 
     def reports(self) -> DataFrame:
         """What composite profiles report."""
-        ends = self.prepared.row_ends(self.tables, self.window)
+        ends = self.prepared.row_ends(self.tables.rows, self.window)
         return reports_of_hits(self.prepared.patterns, self.hits, ends)
 
 

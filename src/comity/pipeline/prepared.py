@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -81,20 +82,23 @@ class PreparedPlan:
     def row_times(self, tables: Tables, window: Window, *, are_all_vouched: bool) -> list[int]:
         """The times of the first and the last event among the rows that are vouched for, in microseconds."""
         found: list[int] = []
-        for one in self.row_ends(tables, window):
+        unproven: list[SourceRows] = []
+        for rows in tables.rows:
+            proven = rows.facts.times if are_all_vouched and self.work.seen == ALL_TIMES else None
+            if proven is None:
+                unproven.append(rows)
+            else:  # no job needs to be run for it
+                found += [microseconds(proven.least), microseconds(proven.most)]
+        for one in self.row_ends(unproven, window):
             ends = one.first()
             assert ends is not None, "an aggregate has one row"
             found += [time for time in ends if time is not None]
         return found
 
-    def row_ends(self, tables: Tables, window: Window) -> list[DataFrame]:
+    def row_ends(self, tables: Iterable[SourceRows], window: Window) -> list[DataFrame]:
         """The same, for each table as a row `earliest`, `latest` that is yet to be worked out."""
         found: list[DataFrame] = []
-        for rows in tables.rows:
-            proven = rows.facts.times if are_all_vouched and self.work.seen == ALL_TIMES else None
-            if proven is not None:  # no job needs to be run for it
-                found += [microseconds(proven.least), microseconds(proven.most)]
-                continue
+        for rows in tables:
             table = self._seen_as_events(rows, window)
             time = F.unix_micros(table.envelope["time"])
             begin, end = self.work.seen

@@ -30,6 +30,7 @@ from comity.pipeline.deliver import by_bucket
 from comity.pipeline.detect.batches import PatternBatches
 from comity.pipeline.detect.federation import SparkPlanPatterns
 from comity.pipeline.detect.patterns import bucket_count
+from comity.pipeline.detect.reports import told_rows
 from comity.pipeline.failure import letting_go
 from comity.pipeline.laps import Laps
 from comity.pipeline.prepared import PreparedPlan
@@ -132,7 +133,7 @@ class StreamRun(FileStream):
         """Write what patterns report, and events that came too late for them."""
         if prepared.plan.patterns:
             told = self._pattern_batches.told_at_ends(number)
-            rows = prepared.patterns.told_rows(reports, work / "candidates", told)
+            rows = told_rows(prepared.patterns, reports, work / "candidates", told)
             if rows is not None:
                 writing.write(by_bucket(writing.buckets)(rows, F.col("profile").isNotNull()))
 
