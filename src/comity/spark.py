@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from comity.pipeline.frame_stream import stream
 from comity.pipeline.frames import deliver, explain, match, rejected
 
-__all__ = ["deliver", "explain", "match", "rejected"]
+__all__ = ["deliver", "explain", "match", "rejected", "stream"]

@@ -63,6 +63,14 @@ def test_a_batch_that_is_done_again_begins_with_what_was_before_it(tmp_path: Pat
     assert deliver(commits, 2, "b", "c", "d") == ["d"]
 
 
+def test_a_checkpoint_that_is_older_than_the_results_is_told(tmp_path: Path) -> None:
+    commits = begun(tmp_path)
+    for batch in range(3):
+        deliver(commits, batch, str(batch))
+    with pytest.raises(Permanent, match="older than its results"):
+        commits.before(1)
+
+
 def test_files_that_no_commit_names_are_removed(tmp_path: Path) -> None:
     commits = begun(tmp_path)
     deliver(commits, 0, "a", count=False)

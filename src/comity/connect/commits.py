@@ -108,8 +108,12 @@ class Commits:
         self._remove_database()
 
     def before(self, number: int) -> Commit:
-        """What counted when a batch began."""
-        return self._read(max(one for one in self._numbers() if one < number))
+        """What counted when a batch began, which is the next one, or the last one again."""
+        earlier = [one for one in self._numbers() if one < number]
+        if not earlier:
+            reason = f"batch {number:,} was done long ago; the checkpoint of the stream is older than its results"
+            raise KEYS.broken(self.folder, reason)
+        return self._read(max(earlier))
 
     def last(self) -> Commit:
         """What counts now."""

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from comity.event.window import Window
+from comity.pattern.occurrence import microseconds
 from comity.pipeline.deliver import Together, is_wanted, observe_hits, once_each
 from comity.pipeline.detect.extract import Extracted
 from comity.pipeline.prepared import PreparedPlan
@@ -81,8 +82,11 @@ class PlanBatch:
         # Rows are counted from the metadata of their files.
         return replace(figures, records=figures.records + self.tables.row_count)
 
-    def extracted(self, figures: BatchFigures) -> Extracted:
-        """From when to when there were events."""
+    def extracted(self, figures: BatchFigures, *, is_exact: bool = True) -> Extracted:
+        """From when to when there were events; if it need not be exact, those that somebody wants will do."""
+        if not is_exact:
+            newest = () if figures.newest is None else (microseconds(figures.newest),)
+            return Extracted().with_times(*figures.times, *newest)
         times = self.prepared.row_times(self.tables, self.window, are_all_vouched=not figures.doubtful)
         return Extracted().with_times(*figures.times, *times)
 

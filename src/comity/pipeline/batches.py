@@ -147,7 +147,7 @@ class FileStream(ABC):
         """Take one batch of files; doing it again changes nothing."""
         laps, work = Laps(), attempt_folder(self.out, number)
         summary = self._take(spark, Inputs.of(files, doubts), number, work, laps)
-        shutil.rmtree(work, ignore_errors=True)
+        self._clear(work)
         self.on_batch(number, replace(summary, seconds=laps.seconds, lag_s=lag_s(files)))
 
     def finish(self, spark: SparkSession) -> None:
@@ -174,6 +174,10 @@ class FileStream(ABC):
             self._lock.close()
             self._lock = None
         self._let_go()
+
+    def _clear(self, work: Path) -> None:
+        """Remove what an attempt at a batch has left."""
+        shutil.rmtree(work, ignore_errors=True)
 
     def _publish(self, number: int, told: Iterable[Told], *, at_end: bool = False) -> Summary:
         """Publish lines under the number of a batch, in the place of an earlier attempt; gives what they were."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -21,7 +22,6 @@ from comity.connect.published import stored_keys
 from comity.event.owners import ANYBODY, Owners
 from comity.event.window import Window
 from comity.federation.model import Federation
-from comity.federation.watch import WatchedFederation
 from comity.limits import limits
 from comity.pattern.rows import ReportRow
 from comity.pipeline.batch import BatchFigures, CandidateStaging, PlanBatch
@@ -40,11 +40,19 @@ from comity.plan.compile import PlanCompiler
 from comity.plan.stages import Plan, Summary
 
 
+class CurrentFederation(Protocol):
+    """A federation that may change while it runs, or not."""
+
+    def current(self) -> Federation:
+        """As it is now."""
+        ...
+
+
 @dataclass
 class StreamRun(FileStream):
     """A federation on a stream."""
 
-    federation: WatchedFederation
+    federation: CurrentFederation
     results: Results = field(default=Results.JSONL, kw_only=True)
     owners: Owners = field(default=ANYBODY, kw_only=True)
     """Whose sources the folders are."""
@@ -75,10 +83,14 @@ class StreamRun(FileStream):
         return self.commits.remembered()
 
     def _take(self, spark: SparkSession, inputs: Inputs, number: int, work: Path, laps: Laps) -> Summary:
+        return self._take_tables(spark, Tables.of(spark, inputs, self.owners), number, work, laps)
+
+    def _take_tables(self, spark: SparkSession, tables: Tables, number: int, work: Path, laps: Laps) -> Summary:
+        """Take a batch of tables, publish what comes of it, and let it count."""
         prepared = self._current(spark)
         laps.end("compile")
         writing = self._writing(work, number, spark)
-        figures, reports = self._match(prepared, inputs, work, number, writing)
+        figures, reports = self._match(prepared, tables, work, number, writing)
         laps.end("match")
         self._write_reports(prepared, work, reports, number, writing)
         written = writing.done
@@ -109,19 +121,19 @@ class StreamRun(FileStream):
         return BatchWriting(writer, before.buckets or bucket_count(spark))
 
     def _match(
-        self, prepared: PreparedPlan, inputs: Inputs, work: Path, number: int, writing: BatchWriting
+        self, prepared: PreparedPlan, tables: Tables, work: Path, number: int, writing: BatchWriting
     ) -> tuple[BatchFigures, Sequence[str]]:
-        """Write the outcomes of the files; gives the figures, and the files of what patterns report."""
+        """Write the outcomes of a batch; gives the figures, and the files of what patterns report."""
         batches, spark = self._pattern_batches, prepared.spark
         before, candidates = batches.before(number, spark), None
         if prepared.plan.patterns:
             candidates = CandidateStaging(work / "candidates", before.buckets, before.watermark)
             prepared.patterns.compiled = before.compiled
-        tables, window = Tables.of(spark, inputs, self.owners), Window.around(self.clock())
+        window = Window.around(self.clock())
         late_before = writing.after.late_before(limits().late_after_s)
         batch = PlanBatch(prepared, tables, window, candidates, late_before, by_bucket(writing.buckets))
         figures = batch.stage(lambda outcomes, _: writing.write(outcomes))
-        seen = batch.extracted(figures)
+        seen = batch.extracted(figures, is_exact=candidates is not None or all(rows.of_files for rows in tables.rows))
         if candidates is None:  # patterns may come later, and must know how far time has come
             batches.pass_by(number, before, seen)
             return figures, ()
