@@ -9,6 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --qui
 MADE := $(VENV)/.made-$(shell pwd | cksum | cut -d' ' -f1)
 RUN := $(VENV)/.run
 DEV := $(VENV)/.dev
+WARM := $(VENV)/.warm
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command 'make lock'
@@ -22,10 +23,11 @@ dev: $(DEV)
 demo: install
 	@$(BIN)/comity demo
 
+# Before them Spark's classes are put into an archive, from which each of its many starts takes half the time.
 # Spark's tests come last, since they are the slow ones. A process of them has one session, which the tests of a file
 # share; two of them keep two cores busy, and more would only fight for memory. Files with the longest tests come first,
 # so that none of them is left for one core alone. A cluster wants the machine for itself.
-test: dev
+test: dev $(WARM)
 	@status=0; \
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not spark" || status=$$?; \
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not alone" tests || status=$$?; \
@@ -98,4 +100,8 @@ $(RUN): $(MADE) requirements/build.txt requirements/run.txt pyproject.toml
 $(DEV): $(RUN) requirements/dev.txt
 	@echo "Installing what its tests and checks need"
 	@$(PIP) --require-hashes --no-build-isolation --use-pep517 -r requirements/dev.txt
+	@touch $@
+
+$(WARM): $(RUN)
+	@$(BIN)/comity warm-up || echo "Spark starts as it did."
 	@touch $@

@@ -28,6 +28,7 @@ from comity.cli import (
     trace,
     types,
     units,
+    warm_up,
     xslt,
 )
 from comity.cli import run as run_command
@@ -66,6 +67,7 @@ app.add_typer(concepts.app, name="concepts", epilog=concepts.EXAMPLE)
 app.add_typer(fedreg.app, name="fedreg", epilog=fedreg.EXAMPLE)
 app.add_typer(xslt.app, name="xslt", epilog=xslt.EXAMPLE)
 app.command(epilog=doctor.EXAMPLE)(doctor.doctor)
+app.command(epilog=warm_up.EXAMPLE)(warm_up.warm_up)
 app.command(epilog=demo.EXAMPLE)(demo.demo)
 app.command(epilog=examples.EXAMPLE)(examples.examples)
 app.command(epilog=replay.EXAMPLE)(replay.replay)

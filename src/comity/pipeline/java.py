@@ -52,6 +52,8 @@ class Java:
     origin: str
     version: int
     home: Path | None
+    program: Path | None = None
+    """The `java` itself, which a launcher in `home` may only call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     for origin, program in _candidates(environ):
         probe = _probe(program)
         if probe and probe.version >= MIN_JAVA_VERSION:
-            return Java(origin, probe.version, _home(program, probe, environ))
+            return Java(origin, probe.version, _home(program, probe, environ), program)
         tried.append(f"{origin}: {program} {f'is Java {probe.version}' if probe else 'does not run'}")
     raise Misuse(
         f"Spark needs Java {MIN_JAVA_VERSION} or newer, and none was found ({'; '.join(tried) or 'nowhere to look'})",
@@ -146,7 +148,7 @@ def launcher_home(program: Path, environ: Mapping[str, str] = os.environ) -> Pat
     It is kept in the user's cache folder; where that cannot be used, in a temporary folder until this process ends.
     """
     text = _LAUNCHER.format(option=VECTOR_OPTION, program=shlex.quote(str(program)))
-    cache = _cache_folder(environ)
+    cache = cache_folder(environ)
     if cache:
         home = cache / f"java-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
         if _write_launcher(home, text):
@@ -162,7 +164,8 @@ def launcher_home(program: Path, environ: Mapping[str, str] = os.environ) -> Pat
     )
 
 
-def _cache_folder(environ: Mapping[str, str]) -> Path | None:
+def cache_folder(environ: Mapping[str, str]) -> Path | None:
+    """Where a user's programs keep what can be made again."""
     named = Path(environ.get("XDG_CACHE_HOME", ""))
     if named.is_absolute():
         return named / "comity"

@@ -47,6 +47,8 @@ class Runtime:
     """The keeper; it and Java are a group of processes."""
     folder: Path
     owner: int
+    patience_s: float
+    """How long Java may take to end."""
 
     def hurry(self) -> None:
         """Give Java some seconds to end from now on: whoever talks to it until then does not wait for ever."""
@@ -67,17 +69,19 @@ class Runtime:
         self.hurry()
         with suppress(Py4JError, OSError):
             self.gateway.shutdown()
-        _end_process(self.process, STOP_TIMEOUT_S)
+        _end_process(self.process, self.patience_s)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def launch(settings: Mapping[str, str], folder: Path, *, verbose: bool) -> Runtime:
+def launch(settings: Mapping[str, str], folder: Path, *, verbose: bool, patience_s: float | None = None) -> Runtime:
     """Java with Spark's gateway in it, started through `spark-submit` with these settings.
 
-    What it prints goes to the file `log` in the folder, or to standard error.
+    What it prints goes to the file `log` in the folder, or to standard error. It may take `patience_s` to end, also
+    when we are gone, if it has something to write then.
     """
+    graces = (ORPHAN_GRACE_S, STOP_TIMEOUT_S) if patience_s is None else (patience_s, patience_s)
     with (folder / "log").open("wb") as log:
-        process = _spark_submit(settings, folder / "gateway", STANDARD_ERROR if verbose else log)
+        process = _spark_submit(settings, folder / "gateway", graces, STANDARD_ERROR if verbose else log)
     try:
         port, secret = _await_gateway(process, folder)
         with environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
@@ -85,7 +89,7 @@ def launch(settings: Mapping[str, str], folder: Path, *, verbose: bool) -> Runti
     except BaseException:
         _end_process(process, timeout_s=0)
         raise
-    return Runtime(gateway, process, folder, os.getpid())
+    return Runtime(gateway, process, folder, os.getpid(), graces[1])
 
 
 def program_command(java: Java, main: str, *arguments: str, properties: Mapping[str, str] | None = None) -> list[str]:
@@ -109,10 +113,11 @@ def _packaged_spark() -> Path:
     return Path(pyspark.__file__).parent
 
 
-def _spark_submit(settings: Mapping[str, str], answer: Path, output: int | IO[bytes]) -> subprocess.Popen[bytes]:
+def _spark_submit(
+    settings: Mapping[str, str], answer: Path, graces: tuple[float, float], output: int | IO[bytes]
+) -> subprocess.Popen[bytes]:
     keeper = [sys.executable, "-I", "-S", str(Path(__file__).with_name("keeper.py")), str(answer.parent)]
-    graces = [str(ORPHAN_GRACE_S), str(STOP_TIMEOUT_S)]
-    command = [*keeper, *graces, str(Path(_find_spark_home()) / "bin" / "spark-submit")]
+    command = [*keeper, *map(str, graces), str(Path(_find_spark_home()) / "bin" / "spark-submit")]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
     return subprocess.Popen(

@@ -20,7 +20,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from comity.errors import Misuse, Permanent
-from comity.pipeline.java import find_java
+from comity.pipeline.class_archive import archive_options
+from comity.pipeline.java import Java, find_java
 from comity.pipeline.launch import Runtime, environment, launch, log_tail
 
 # How Comity's plans expect SQL to behave, wherever Spark runs.
@@ -49,13 +50,14 @@ def spark_session(
     config: Mapping[str, str] | None = None,
     brief: bool = False,
     verbose: bool = False,
+    patience_s: float | None = None,
 ) -> SparkSession:
     """The Spark session of this process, started if there is none.
 
     Without a master Spark runs here, on all cores (`local[*]`), or where `spark-submit` has put us. `config` overrides
     every setting; options for Java are added to ours. The nodes of a cluster use the Python of `spark.pyspark.python`,
     of the variable PYSPARK_PYTHON, or the one at the same path as ours. A `brief` session starts a job in half the time
-    and runs long ones slower. With `verbose` Spark's log goes to standard error.
+    and runs long ones slower. With `verbose` Spark's log goes to standard error. Java may take `patience_s` to end.
 
     >>> spark = spark_session("local[2]")  # doctest: +SKIP
     >>> spark.range(3).count()  # doctest: +SKIP
@@ -65,7 +67,7 @@ def spark_session(
         return _join(master, config or {})
     if master is None and not _is_submitted():
         master = "local[*]"
-    return _start(master, app_name, _for_brief_jobs(config or {}) if brief else config or {}, verbose)
+    return _start(master, app_name, _for_brief_jobs(config or {}) if brief else config or {}, verbose, patience_s)
 
 
 def stop_session(spark: SparkSession) -> None:
@@ -130,15 +132,18 @@ def _already_running(how: str) -> Misuse:
     return Misuse(f"Spark runs already, {how}", code="spark-running", hint="stop the running session first")
 
 
-def _start(master: str | None, app_name: str, config: Mapping[str, str], verbose: bool) -> SparkSession:
+def _start(
+    master: str | None, app_name: str, config: Mapping[str, str], verbose: bool, patience_s: float | None
+) -> SparkSession:
     """A session on a Spark of its own, or nothing left of the attempt."""
     # Java's own settings cannot be changed any more, so a process that is left from before is of no use.
     _end_runtime()
     folder = Path(tempfile.mkdtemp(prefix="comity-spark-"))
     try:
-        settings = _settings(master, app_name, folder, config, verbose)
-        with environment(_variables(master)):
-            return _start_context(settings, folder, verbose)
+        java = find_java() if _needs_java() else None
+        settings = _settings(master, app_name, folder, config, verbose, java)
+        with environment(_variables(master, java)):
+            return _start_context(settings, folder, verbose, patience_s)
     except (PySparkException, Py4JError) as error:
         failure = _not_started(master, error, folder)
         _give_up(folder)
@@ -148,10 +153,10 @@ def _start(master: str | None, app_name: str, config: Mapping[str, str], verbose
         raise
 
 
-def _start_context(settings: Mapping[str, str], folder: Path, verbose: bool) -> SparkSession:
+def _start_context(settings: Mapping[str, str], folder: Path, verbose: bool, patience_s: float | None) -> SparkSession:
     global _runtime
     if _needs_java():
-        _runtime = launch(settings, folder, verbose=verbose)
+        _runtime = launch(settings, folder, verbose=verbose, patience_s=patience_s)
         SparkContext._gateway = _runtime.gateway
         SparkContext._jvm = _runtime.gateway.jvm
     _choose_python(SparkContext(conf=SparkConf().setAll(list(settings.items()))))
@@ -170,7 +175,7 @@ def _needs_java() -> bool:
 
 
 def _settings(
-    master: str | None, app_name: str, folder: Path, config: Mapping[str, str], verbose: bool
+    master: str | None, app_name: str, folder: Path, config: Mapping[str, str], verbose: bool, java: Java | None
 ) -> dict[str, str]:
     settings = {"spark.app.name": app_name, "spark.ui.showConsoleProgress": "false", **SQL_SETTINGS}
     if master is not None:
@@ -180,11 +185,19 @@ def _settings(
             settings |= _embedded_settings(cores, folder, verbose)
         elif _LOOPBACK_CLUSTER.fullmatch(master):
             settings |= _LOOPBACK_SETTINGS
-    options = [text for text in (settings.get(_JAVA_OPTIONS), config.get(_JAVA_OPTIONS)) if text]
+    options = [
+        text for text in (settings.get(_JAVA_OPTIONS), _archive(config, java), config.get(_JAVA_OPTIONS)) if text
+    ]
     settings |= config
     if options:
         settings[_JAVA_OPTIONS] = " ".join(options)
     return settings
+
+
+def _archive(config: Mapping[str, str], java: Java | None) -> str:
+    """The options for the archive of classes, unless somebody says which, or makes one."""
+    is_chosen = any(option in config.get(_JAVA_OPTIONS, "") for option in ("SharedArchiveFile", "ArchiveClassesAtExit"))
+    return "" if java is None or is_chosen else " ".join(f'"{option}"' for option in archive_options(java))
 
 
 def _embedded_settings(cores: int, folder: Path, verbose: bool) -> dict[str, str]:
@@ -221,12 +234,11 @@ def _java_options(folder: Path, verbose: bool) -> str:
     return " ".join(f'"{option}"' for option in options)
 
 
-def _variables(master: str | None) -> dict[str, str | None]:
+def _variables(master: str | None, java: Java | None) -> dict[str, str | None]:
     """Environment variables for the start; None takes one away."""
     variables: dict[str, str | None] = {"SPARK_REMOTE": None}
-    if _needs_java():
-        home = find_java().home
-        variables["JAVA_HOME"] = str(home) if home else None
+    if java is not None:
+        variables["JAVA_HOME"] = str(java.home) if java.home else None
     if master is not None and local_cores(master) is not None:
         # Another Spark or another Python that the machine is set up for would not fit this one.
         variables |= {
