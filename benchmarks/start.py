@@ -12,7 +12,9 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
@@ -20,18 +22,16 @@ from rich.table import Table
 JOB = """
 import sys
 from comity.pipeline.session import spark_session, stop_session
-spark = spark_session("local[2]", brief=sys.argv[1] == "brief", config={"spark.driver.extraJavaOptions": sys.argv[2]})
+spark = spark_session("local[2]", brief=sys.argv[1] == "brief")
 spark.range(1_000).selectExpr("sum(id)").collect()
 stop_session(spark)
 """
-WITHOUT = "-XX:SharedArchiveFile=none -Xlog:disable"
-"""A file that is not there: Java goes on without an archive, also without the one that it came with."""
 
 
-def start(kind: str, options: str) -> tuple[float, float]:
+def start(kind: str, variables: Mapping[str, str]) -> tuple[float, float]:
     """Seconds on the clock, and of processors."""
     began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", JOB, kind, options])
+    process = subprocess.Popen([sys.executable, "-c", JOB, kind], env={**os.environ, **variables})
     _, code, used = os.wait4(process.pid, 0)
     assert code == 0
     return time.perf_counter() - began, used.ru_utime + used.ru_stime
@@ -44,7 +44,8 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "comity", "warm-up"], check=True)
     table = Table("start", "archive", "wall s", "CPU s")
     for kind in ("brief", "usual"):
-        taken = [(start(kind, ""), start(kind, WITHOUT)) for _ in range(repeat)]
+        with tempfile.TemporaryDirectory() as empty:  # a cache without an archive
+            taken = [(start(kind, {}), start(kind, {"XDG_CACHE_HOME": empty})) for _ in range(repeat)]
         for name, figures in zip(("with", "without"), zip(*taken, strict=True), strict=True):
             wall, cpu = map(min, zip(*figures, strict=True))
             table.add_row(kind, name, f"{wall:.1f}", f"{cpu:.1f}")

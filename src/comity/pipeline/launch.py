@@ -47,7 +47,7 @@ class Runtime:
     """The keeper; it and Java are a group of processes."""
     folder: Path
     owner: int
-    patience_s: float
+    patience_s: float = STOP_TIMEOUT_S
     """How long Java may take to end."""
 
     def hurry(self) -> None:
