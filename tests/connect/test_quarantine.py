@@ -28,3 +28,14 @@ def test_what_is_kept_outlives_the_file(tmp_path: Path) -> None:
     Quarantine(tmp_path).take(3, record)
     kept = [path for path in (tmp_path / "quarantine").iterdir() if path.suffix == ".avro"]
     assert [path.read_bytes() for path in kept] == [b"Obj"]
+
+
+def test_files_with_the_longest_names_are_kept_apart(tmp_path: Path) -> None:
+    names = [f"{letter}{'ü' * 120}.avro" for letter in "ab"]
+    fault = {"path": "", "value": "", "reason": "broken", "code": "broken-avro"}
+    for name in names:
+        (tmp_path / name).write_text(name)
+        record = {"file": str(tmp_path / name), "line": 1, "raw": "", "faults": [fault]}
+        Quarantine(tmp_path).take(3, json.dumps(record).encode())
+    kept = [path for path in (tmp_path / "quarantine").iterdir() if path.suffix == ".avro"]
+    assert sorted(path.read_text() for path in kept) == names

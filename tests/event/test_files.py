@@ -143,6 +143,15 @@ def test_a_file_of_a_directory_that_cannot_be_read_costs_itself_only(tmp_path: P
     assert [one.faults[0].code for one in found if isinstance(one, Rejected)] == ["unreadable-file"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other file systems refuse such names")
+def test_a_file_whose_name_is_no_text_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(line("a"))
+    with open(os.fsencode(tmp_path) + b"/\xff.jsonl", "wb") as stream:
+        stream.write(line("b") + b"no event\n")
+    assert shown(tmp_path) == ["a"]
+    assert [os.fsencode(path.name) for path in unknown_files(tmp_path)] == [b"\xff.jsonl"]
+
+
 def test_files_that_a_stream_passes_over_are_known(tmp_path: Path) -> None:
     for name in ("empty.jsonl", "empty.csv", "empty.parquet", "empty.avro", "notes.weird", ".hidden.parquet"):
         (tmp_path / name).write_bytes(b"")

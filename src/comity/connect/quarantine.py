@@ -36,6 +36,10 @@ class SetAside:
     """The name of what is kept of it, beside this note; None if there is nothing left to keep."""
 
 
+_MOST_NAME_BYTES = 180
+"""Of a file's name in the quarantine: with what stands around it while it is written it must fit into 255."""
+
+
 @dataclass(slots=True)
 class Quarantine:
     """The folder of such files beside the results of a stream."""
@@ -62,9 +66,7 @@ class Quarantine:
             self._keep(Path(file), record.get("line"), fault, batch)
 
     def _keep(self, file: Path, line: int | None, fault: dict[str, str], batch: int) -> None:
-        # Files of one name may come from two folders.
-        place = hashlib.blake2b(str(file.parent).encode(), digest_size=4).hexdigest()
-        name = f"{batch:08d}-{place}-{file.name}"
+        name = _kept_name(file, batch)
         kept = name if self._copy(file, self.folder / name) else None
         found = SetAside(str(file), line, fault["reason"], fault["code"], batch, kept)
         write_whole(self.folder / f"{name}.json", msgspec.json.format(msgspec.json.encode(found)) + b"\n")
@@ -89,3 +91,10 @@ class Quarantine:
             return target.exists()
         partial.replace(target)
         return True
+
+
+def _kept_name(file: Path, batch: int) -> str:
+    """Files of one name may come from two folders, and long names are cut to their ends."""
+    end = file.name.encode()[-_MOST_NAME_BYTES:].decode(errors="ignore")
+    place = file.parent if end == file.name else file
+    return f"{batch:08d}-{hashlib.blake2b(str(place).encode(), digest_size=4).hexdigest()}-{end}"

@@ -93,21 +93,29 @@ def is_event_file(path: Path) -> bool:
 
 
 def is_finished_file(path: Path) -> bool:
-    """Whether something in a directory is a file that nobody is still writing: such names begin with `.` or `_`."""
-    return not path.name.startswith(_HIDDEN) and path.is_file()
+    """Whether something in a directory is a file that nobody is still writing: such names begin with `.` or `_`.
+
+    A name that is no UTF-8 could not be told, noted or handed to Java, so such a file is none either.
+    """
+    return not path.name.startswith(_HIDDEN) and _is_text(path.name) and path.is_file()
 
 
 def unknown_files(folder: Path) -> list[Path]:
-    """What is in a directory and nobody reads: names that the table has not, directories, and files that are empty
-    where nothing is a broken file. Spark passes over empty ones, also when somebody writes into them later.
+    """What is in a directory and nobody reads: names that the table has not or that are no UTF-8, directories, and
+    files that are empty where nothing is a broken file. Spark passes over empty ones, also when somebody writes into
+    them later.
     """
     return sorted(one for one in folder.iterdir() if not one.name.startswith(_HIDDEN) and not _is_read(one))
 
 
 def _is_read(path: Path) -> bool:
-    if not path.name.endswith(SUFFIXES) or not path.is_file():
+    if not path.name.endswith(SUFFIXES) or not _is_text(path.name) or not path.is_file():
         return path.is_symlink() and not path.exists()  # a link that leads nowhere may come to lead somewhere
     try:
         return format_of(path).form is not Form.DECODED or path.stat().st_size > 0
     except OSError:  # it was taken away just now
         return True
+
+
+def _is_text(name: str) -> bool:
+    return name.isascii() or not any("\ud800" <= one <= "\udfff" for one in name)
