@@ -71,6 +71,16 @@ def test_a_folder_on_which_a_stream_works_is_left_alone(comity, tmp_path, option
         assert {name: at for name, at in everything(out).items() if name != ".lock"} == before
 
 
+def test_the_demo_replaces_results_when_it_is_told_to(comity, tmp_path):
+    out = tmp_path / "out"
+    assert comity(*RUN, "--out", out).code == 0
+    before = everything(out)
+    refused = comity("demo", "--engine", "local", "--out", out)
+    assert (refused.code, "not-empty" in refused.err, everything(out)) == (2, True, before), refused.err
+    assert comity("demo", "--engine", "local", "--out", out, "--overwrite").code == 0
+    assert (out / "police").is_dir()
+
+
 def test_a_folder_from_which_dead_letters_are_replayed_is_not_overwritten(comity, tmp_path):
     out = tmp_path / "out"
     assert comity(*RUN, "--out", out).code == 0

@@ -152,3 +152,30 @@ def test_results_of_a_run_that_was_killed_while_it_published_are_not_taken_for_w
 def test_a_file_that_no_run_wrote_is_not_removed(tmp_path: Path) -> None:
     fill(tmp_path, *RESULTS, "notes.txt")
     assert refusal(tmp_path, overwrite=True) == "foreign-file"
+
+
+@pytest.mark.parametrize(("overwrite", "goes_on"), [(False, False), (True, False), (False, True)])
+def test_results_do_not_stand_in_one_another(tmp_path: Path, overwrite: bool, goes_on: bool) -> None:
+    """A batch removes what an earlier attempt wrote by its name, wherever that is; and emptying takes all."""
+    inner = tmp_path / "house"
+    with claimed_folder(tmp_path, overwrite=False):
+        fill(tmp_path, *RESULTS)
+        assert refusal(inner, overwrite=overwrite, goes_on=goes_on) == "folder-in-use"
+        fill(tmp_path, RUN_FILE)
+    assert refusal(inner, overwrite=overwrite, goes_on=goes_on) == "folder-in-use"
+    assert refusal(inner / "further" / "in", overwrite=overwrite, goes_on=goes_on) == "folder-in-use"
+    (tmp_path / RUN_FILE).unlink()
+    with claimed_folder(inner, overwrite=True):
+        fill(inner, *RESULTS)
+        assert refusal(tmp_path, overwrite=overwrite, goes_on=goes_on) == "foreign-file"
+
+
+@pytest.mark.parametrize("mark", [RUN_FILE, LOCK, ".checkpoint/offsets/0", ".delivered.db"])
+def test_results_deep_inside_are_not_removed_with_those_around_them(tmp_path: Path, mark: str) -> None:
+    fill(tmp_path, *RESULTS, f"years/2026/{mark}", "years/2026/house/part-00000.jsonl")
+    assert refusal(tmp_path, overwrite=True) == "foreign-file"
+
+
+def test_a_lock_of_something_else_above_it_is_none_of_ours(tmp_path: Path) -> None:
+    fill(tmp_path, LOCK)
+    claim(tmp_path / "out")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from comity.cli.examples import EXAMPLES
-from comity.cli.options import option
+from comity.cli.options import OverwriteOption, option
 from comity.cli.output import console
 from comity.cli.screen import Screen
 from comity.cli.session import Session
@@ -38,6 +38,7 @@ def demo(
     context: typer.Context,
     engine: Annotated[Engine, typer.Option(help="Spark, as a stream, or this process.")] = Engine.SPARK,
     out: Annotated[Path | None, option("DIR", "Keep the results in this folder.")] = None,
+    overwrite: OverwriteOption = False,
 ) -> None:
     """Run the Active City: streets that are federations, contracts of the city, and who observes them.
 
@@ -53,7 +54,7 @@ def demo(
     plan = compile_plan(federation)
     results = out or Path(tempfile.mkdtemp(prefix="comity-demo-"))
     try:
-        with claimed_folder(results, overwrite=True):
+        with claimed_folder(results, overwrite=overwrite):
             shown = console()
             shown.print("The Active City", style="bold")
             shown.print()

@@ -2,6 +2,8 @@
 
 A lock is a file that the operating system holds for a process, so one that dies holds none. It goes with its holder;
 because somebody else may have opened it meanwhile, whoever gets a lock looks whether its file is still in the folder.
+Results do not stand in one another: emptying the outer folder would remove the inner one, and what a batch replaces is
+looked for by its name at any depth.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
-from comity.connect.folder import DEAD_LETTERS, LANDING, QUARANTINE, STAGING
+from comity.connect.folder import CHECKPOINT, DEAD_LETTERS, LANDING, QUARANTINE, STAGING
 from comity.errors import Misuse, Place
 
 LOCK, REPLAY_LOCK = ".lock", ".replay.lock"
@@ -23,6 +25,8 @@ RUN_FILE = ".run.json"
 """Where a run remembers which federation it ran."""
 KEPT_INPUT = "stdin.jsonl"
 """Standard input, as a run over stored events keeps it below `.landing`."""
+_MARKS = (RUN_FILE, LOCK, CHECKPOINT, ".delivered.db")
+"""What stands in a results folder, and nowhere else in it."""
 
 _claimed: ContextVar[frozenset[Path]] = ContextVar("comity_claimed_folders", default=frozenset())
 
@@ -51,6 +55,7 @@ def lock_folder(out: Path) -> FolderLock:
     """
     if out.resolve() in _claimed.get():
         return FolderLock()
+    _check_not_inside(out)
     with _writing(out):
         out.mkdir(parents=True, exist_ok=True)
         return _locked(out, LOCK, "a run or a stream is working on this folder")
@@ -90,13 +95,47 @@ def claimed_folder(out: Path, *, overwrite: bool, goes_on: bool = False) -> Iter
     lock = lock_folder(out)
     try:
         with _claim(out, lock, is_made=out in made):
-            if overwrite or not goes_on:
-                with _writing(out):
+            with _writing(out):
+                _check_none_inside(out)
+                if overwrite or not goes_on:
                     _empty(out, overwrite=overwrite)
             yield
     except BaseException:
         _remove_empty(made)
         raise
+
+
+def _check_not_inside(out: Path) -> None:
+    for above in out.resolve().parents:
+        if (above / RUN_FILE).is_file() or _is_held(above / LOCK):
+            reason = f"the folder above it, {above}, holds results"
+            hint = "choose a folder that is not inside of another results folder"
+            raise Misuse(reason, code="folder-in-use", place=Place(str(out)), hint=hint)
+
+
+def _check_none_inside(out: Path) -> None:
+    """Results right below are found here, those further down when the folder is emptied."""
+    for mark in _MARKS:
+        if (path := next(out.glob(f"[!.]*/{mark}"), None)) is not None:
+            reason = "this folder holds results of its own, the one around it is left alone"
+            raise Misuse(reason, code="foreign-file", place=Place(str(path.parent)))
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    else:
+        return False
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -155,10 +194,10 @@ def _empty(out: Path, *, overwrite: bool) -> None:
         return
     if not overwrite:
         raise _not_empty(out)
-    foreign = [path for path in out.rglob("*") if path.is_file() and not _is_result(path, out)]
-    if foreign:
-        place = Place(str(foreign[0]))
-        raise Misuse("this file is no result of a run, the folder is left alone", code="foreign-file", place=place)
+    for path in out.rglob("*"):
+        if path.is_file() and not _is_result(path, out):
+            reason = "this file is no result of a run, the folder is left alone"
+            raise Misuse(reason, code="foreign-file", place=Place(str(path)))
     replay = _locked(out, REPLAY_LOCK, "comity replay is working on this folder")
     try:
         _remove_all(out)
@@ -178,6 +217,8 @@ def _not_empty(out: Path) -> Misuse:
 
 def _is_result(path: Path, out: Path) -> bool:
     inside = path.relative_to(out).parts
+    if not inside[0].startswith(".") and any(name in _MARKS for name in inside[1:]):
+        return False  # it belongs to results in a folder of their own
     is_ours = path.name.startswith(("part-", "batch-", "landed-")) or inside[0] in (DEAD_LETTERS, QUARANTINE)
     return is_ours or any(name.startswith(".") for name in inside)
 
