@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from comity.errors import Misuse
 from comity.event import AttributeType, Event, EventType, Kind, Point, Rejected, Taxonomy, decode, encode, write_events
-from comity.event.formats.jsonlines import MAX_FAULTS
+from comity.event.formats.jsonlines import MAX_FAULTS, fitting, line_of
 from comity.limits import limited
 
 from .generate import event_types, events, json_values, structs, texts
@@ -262,3 +262,36 @@ def test_write_events(tmp_path: Any) -> None:
     with path.open("wb") as stream:
         assert write_events([Event("1", "a", "T"), Event("2", "a", "T")], stream) == 2
     assert [event_of(text).id for text in path.read_bytes().splitlines()] == ["1", "2"]
+
+
+_NAIVE, _DAY = datetime(2026, 11, 1), date(2026, 11, 1)
+_BEYOND = datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-12)))
+_NOON = datetime(2026, 11, 1, 12, tzinfo=timezone(timedelta(hours=1)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"time": _NOON},
+        {"data": {"heat": 40, "since": _NOON}},
+        *({"time": time} for time in (_NAIVE, _DAY, _BEYOND, 1.7e9, "yesterday", "2026-11-01T12:00:00Z")),
+        *({"data": {"heat": heat}} for heat in (math.nan, -math.inf, 10**400, "hot", True, None, _NOON, object())),
+        *({"data": data} for data in (None, [1], {"heat": 40.0, 5: 6})),
+        *({"id": id} for id in ("", 5, None, "\ud800")),
+        *({"source": source} for source in ("", None, 7)),
+        *({"type": type} for type in (7, "house.Flood", "house.Alarm")),
+    ],
+)
+def test_what_a_program_made_is_read_back_as_it_was_taken(changes: dict[str, Any]) -> None:
+    record = {"id": "1", "source": "/a", "type": "house.Fire", "data": {"heat": 40}} | changes
+    for made in (record, Event(**record)):
+        taken, read = (fitting(made, HOUSE), decode(line_of(made), HOUSE))
+        assert isinstance(read, Rejected) is isinstance(taken, Rejected)
+        assert isinstance(taken, Rejected) or read == taken
+
+
+@pytest.mark.parametrize("nothing", [None, 42, [1], "text", object()])
+def test_what_is_no_record_is_rejected(nothing: Any) -> None:
+    assert isinstance(fitting(nothing, HOUSE), Rejected)
+    assert isinstance(decode(line_of(nothing), HOUSE), Rejected)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
@@ -19,7 +18,7 @@ from comity.connect.specs import SourceSpec
 from comity.errors import Misuse, Place
 from comity.event.event import Event
 from comity.event.files import event_files
-from comity.event.formats.jsonlines import Rejected, encode
+from comity.event.formats.jsonlines import Rejected, line_of
 from comity.event.owners import ANYBODY, Owners
 from comity.run.asked import asked_sources, landing_folder
 from comity.run.observer import Notice, Observer
@@ -130,13 +129,11 @@ def kept_events(given: Iterable[Given], out: Path) -> list[str]:
 
 
 def _line(given: Given) -> bytes:
-    if isinstance(given, Event):
-        return encode(given)
     if isinstance(given, Rejected):
         return given.raw.encode(errors="backslashreplace")
-    if isinstance(given, Mapping):
-        return json.dumps(given, default=str).encode()
-    text = given.encode() if isinstance(given, str) else given
+    if not isinstance(given, str | bytes):
+        return line_of(given)
+    text = given.encode(errors="surrogatepass") if isinstance(given, str) else given
     return text.replace(b"\r", b" ").replace(b"\n", b" ")  # between the parts of JSON one is as good as the other
 
 

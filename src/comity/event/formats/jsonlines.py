@@ -96,12 +96,10 @@ def decode(
     return rejected(line, faults, line_number, source_file)
 
 
-def fitting(
-    event: Event | AbstractMapping[str, Any], types: Taxonomy | TypeLookup, *, require_time: bool = False
-) -> Event | Rejected:
+def fitting(event: object, types: Taxonomy | TypeLookup, *, require_time: bool = False) -> Event | Rejected:
     """An event that somebody made, with typed values, or why it is none: the same reasons that `decode` has.
 
-    It may also be a record with the members of CloudEvents.
+    It may also be a record with the members of CloudEvents. Anything else is none.
 
     One whose attributes were checked against its type before is taken at its word.
 
@@ -119,14 +117,34 @@ def fitting(
         is_marked = type(data) is Checked and data.type is not None and data.type is lookup(event.type)
         if is_marked and time is not None and time.tzinfo is UTC:
             return event
-    record = _members(event) if isinstance(event, Event) else dict(event)
     faults: list[Fault] = []
+    if not isinstance(event, Event | AbstractMapping):
+        faults.append(fault("", event, "is no event, and no record of one", "not-an-object"))
+        return rejected(shorten(event).encode(errors="replace"), faults, None, None)
+    record = _members(event)
     found = _event(record, lookup, require_time, faults)
     return found if found is not None else rejected(_shown(record), faults, None, None)
 
 
-def _members(event: Event) -> dict[str, Any]:
+def line_of(event: object) -> bytes:
+    """The line of an event or record that somebody made; of what `fitting` rejects, one that `decode` rejects.
+
+    >>> line_of({"id": "1", "time": datetime(2026, 1, 31, tzinfo=UTC), "data": {"heat": 40}})
+    b'{"id":"1","time":"2026-01-31T00:00:00Z","data":{"heat":40}}'
+    """
+    if not isinstance(event, Event | AbstractMapping):
+        return _ascii(shorten(event))
+    record = _members(event)
+    try:
+        return _encoder.encode(_json(record))
+    except (TypeError, ValueError, OverflowError):
+        return _ascii(record)
+
+
+def _members(event: Event | AbstractMapping[str, Any]) -> dict[str, Any]:
     """The event as a record of CloudEvents, with its values as they are."""
+    if not isinstance(event, Event):
+        return dict(event)
     names = ("id", "source", "type", "time", "data", "subject", "sequence", "mode")
     return {**{name: getattr(event, name) for name in names}, "typeversion": event.version}
 
@@ -137,6 +155,19 @@ def _shown(record: dict[str, Any]) -> bytes:
         return json.dumps(record, default=str, skipkeys=True, ensure_ascii=False).encode(errors="replace")
     except (TypeError, ValueError, RecursionError):
         return shorten(record.get("data")).encode(errors="replace")
+
+
+def _ascii(record: object) -> bytes:
+    """A record that may hold anything, in JSON or what looks like it: halves of characters and NaN are still there."""
+    try:
+        return json.dumps(record, default=_of_no_kind, skipkeys=True).encode()
+    except (TypeError, ValueError, RecursionError):
+        return b"{"
+
+
+def _of_no_kind(value: object) -> Any:
+    """What JSON has not, in a form that no kind of attribute has, so that it is refused where it is of no kind."""
+    return value.isoformat() if isinstance(value, datetime) else [[shorten(value)]]
 
 
 def encode(event: Event) -> bytes:
