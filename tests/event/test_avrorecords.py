@@ -18,6 +18,7 @@ from comity.event import EVENT, AttributeType, Event, EventType, Kind, Rejected,
 from comity.event.files import read_json_lines
 from comity.event.formats.avro import write_avro_events
 from comity.testing.tables import encode_avro
+from tests.event import hostile
 from tests.event.generate import event_types, events, structs
 
 FIRE = EventType("Fire", "house", EVENT, {"heat": AttributeType(Kind.FLOAT)})
@@ -126,6 +127,18 @@ def test_a_bad_value_is_rejected_with_its_path(tmp_path: Path) -> None:
     (found,) = read_events(path, HOUSE)
     assert isinstance(found, Rejected)
     assert (found.line_number, found.faults[0].path, found.faults[0].code) == (1, "heat", "wrong-kind")
+
+
+@pytest.mark.parametrize("count", [-1, -2, 0, 1])
+def test_what_a_block_holds_beyond_the_records_that_it_claims_is_not_lost_in_silence(
+    tmp_path: Path, count: int
+) -> None:
+    rows = b"".join(hostile.long(len(text)) + text for text in (b"1", b"/a", b"2", b"/a"))
+    schema = hostile.record(*ENVELOPE, name="Fire")
+    (tmp_path / "a.avro").write_bytes(hostile.avro(schema, count, rows))
+    *good, last = read_events(tmp_path / "a.avro")
+    assert isinstance(last, Rejected)
+    assert (last.faults[0].code, len(good)) == ("broken-avro", max(count, 0))
 
 
 def test_a_broken_file_keeps_what_came_before(tmp_path: Path) -> None:

@@ -83,10 +83,12 @@ def _records(stream: IO[bytes]) -> Iterator[tuple[Any, Any]]:
     reader = fastavro.block_reader(stream, return_record_name=True, return_record_name_override=True)
     for block in reader:
         size = _size(block.bytes_)  # type: ignore[attr-defined]
-        if block.num_records > size:  # no event is empty, and nothing else ends such a block
+        if not 0 <= block.num_records <= size:  # no event is empty, and nothing else ends such a block
             raise ValueError(f"{block.num_records} records in {size} bytes")
         for record in block:
             yield record, reader.writer_schema
+        if left := size - block.bytes_.tell():  # type: ignore[attr-defined]
+            raise ValueError(f"{left} bytes behind the last of {block.num_records} records of a block")
 
 
 def _size(content: IO[bytes]) -> int:
