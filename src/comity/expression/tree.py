@@ -8,8 +8,8 @@ nodes (`TRUTH`) give true or false, never a third answer. Truth nodes other than
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, get_args
 
 from comity.event.kinds import Value
 from comity.expression.extensions import ExtensionFunction
@@ -260,22 +260,23 @@ def is_impure(node: Expression) -> bool:
     return isinstance(node, Extension) and not node.function.pure
 
 
+_NODES = frozenset(get_args(Expression))
 E = TypeVar("E", bound=Expression)
 
 
 def rebuild(node: E, change: Callable[[Expression], Expression]) -> E:
     """The node with `change` applied to its direct parts; the same object when nothing changed."""
     changes: dict[str, Any] = {}
-    for field in fields(node):
-        value = getattr(node, field.name)
-        if isinstance(value, Expression):
+    for name in node.__dataclass_fields__:
+        value = getattr(node, name)
+        if value.__class__ in _NODES:
             new: Any = change(value)
-        elif isinstance(value, tuple) and value and isinstance(value[0], Expression):
-            new = tuple(change(item) for item in value)
+        elif value.__class__ is tuple and value and value[0].__class__ in _NODES:
+            new = tuple([change(item) for item in value])
         else:
             continue
         if new is not value and new != value:
-            changes[field.name] = new
+            changes[name] = new
     return replace(node, **changes) if changes else node
 
 

@@ -14,7 +14,7 @@ from comity.expression.simplify.enumerate_lookups import enumerate_lookups
 from comity.expression.simplify.fold_constants import fold_constants, fold_value
 from comity.expression.simplify.invert_arithmetic import invert_arithmetic
 from comity.expression.simplify.invert_texts import invert_texts
-from comity.expression.simplify.known import parts
+from comity.expression.simplify.known import is_bare, parts
 from comity.expression.simplify.merge_members import merge_members
 from comity.expression.simplify.merge_ranges import merge_ranges
 from comity.expression.simplify.order_parts import order_parts
@@ -44,6 +44,9 @@ REWRITES: tuple[Rewrite, ...] = (
     order_parts,
 )
 
+_OF_WHAT_IS_MADE = frozenset(REWRITES[1:8])
+"""Those that look at what is made of attributes, and leave atoms over bare attributes as they are."""
+
 _MOST_ROUNDS = 20
 _MOST_LEVELS = 150
 """Levels of a tree that is worked on; a rewrite takes several calls for each."""
@@ -66,13 +69,19 @@ def simplify(tree: Expression, type: EventType) -> Expression:
     """
     if not _fits(tree):
         return tree
+    known_bare = is_bare(tree)
+    idle = 0  # rewrites in a row that left the tree as it is; when all have, it stays so
     for _ in range(_MOST_ROUNDS):
         before = tree
         for rewrite in REWRITES:
-            after = rewrite(tree, type)
+            after = tree if known_bare and rewrite in _OF_WHAT_IS_MADE else rewrite(tree, type)
             if after is not tree and after != tree and _fits(after):
-                tree = after
-        if tree is before or tree == before:
+                tree, idle, known_bare = after, 0, is_bare(after)
+            else:
+                idle += 1
+            if idle == len(REWRITES):
+                return tree
+        if tree == before:  # one has undone what another did
             break
     return tree
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import is_
 from typing import Any
 
 from comity.event.types import ENVELOPE_NAME, EventType
@@ -104,12 +105,32 @@ def each_atom(node: Expression, change: Callable[[Expression], Expression]) -> E
     """The filter with `change` applied to its atoms; the same object when nothing changed."""
     if isinstance(node, And | Or):
         items = tuple([each_atom(item, change) for item in node.items])
-        unchanged = all(new is old for new, old in zip(items, node.items, strict=True))
-        return node if unchanged else type(node)(items)
+        return node if all(map(is_, items, node.items)) else type(node)(items)
     if isinstance(node, Not):
         item = each_atom(node.item, change)
         return node if item is node.item else Not(item)
     return node if isinstance(node, Literal) else change(node)
+
+
+def is_bare(node: Expression) -> bool:
+    """Whether all atoms of a filter ask something of attributes as they are, with constants beside them.
+
+    >>> from comity.expression.parse import parse
+    >>> is_bare(parse("heat > 3 and not room = 'attic'")), is_bare(parse("heat > 3 and lower(room) = 'attic'"))
+    (True, False)
+    """
+    match node:
+        case And(items) | Or(items):
+            return all(is_bare(item) for item in items)
+        case Not(item):
+            return is_bare(item)
+        case Compare(_, Attribute(), Literal()) | Between(Attribute(), Literal(), Literal()):
+            return True
+        case In(Attribute(), items):
+            return all(isinstance(item, Literal) for item in items)
+        case TextTest(operand=Attribute()) | Exists() | IsType() | Literal():
+            return True
+    return False
 
 
 def outlives_missing(node: Expression) -> bool:
