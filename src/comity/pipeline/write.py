@@ -33,9 +33,9 @@ from comity.event.reasons import ReasonCounts
 from comity.limits import Limits, limited, limits
 from comity.pipeline.deliver import BUCKET
 
-_COLUMNS = (BUCKET, "to", "profile", "source", "id")
-_DONE = "bucket int, done binary"
-_DONE_ARROW = pa.schema([("bucket", pa.int32()), ("done", pa.binary())])
+WRITER_COLUMNS = (BUCKET, "to", "profile", "source", "id")
+WRITTEN = "bucket int, done binary"
+WRITTEN_ARROW = pa.schema([("bucket", pa.int32()), ("done", pa.binary())])
 _EXCLUDED = "spark.sql.adaptive.optimizer.excludedRules"
 _DROPS_EMPTY = "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
 
@@ -91,6 +91,15 @@ class BatchWritten:
         return (line.encode() for one in self.buckets for line in one.faults)
 
 
+def written_in(told: Iterable[bytes]) -> BatchWritten:
+    """What tasks say that they did, if it can be seen from here."""
+    found = BatchWritten([msgspec.json.decode(one, type=BucketWritten) for one in told])
+    for file in found.files:
+        if not file.path.exists():
+            raise _not_shared(file.path)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class BatchWriter:
     """Writes the rows of a batch; sent to the workers."""
@@ -108,13 +117,9 @@ class BatchWriter:
     def write(self, rows: DataFrame) -> BatchWritten:
         """Write rows that were brought together by bucket."""
         with keeping_observations(rows.sparkSession):
-            sent = rows.select(*_COLUMNS, F.col("line").cast("binary").alias("line"))
-            told = sent.mapInArrow(self.batches, _DONE).collect()
-        found = BatchWritten([msgspec.json.decode(bytes(row["done"]), type=BucketWritten) for row in told])
-        for file in found.files:
-            if not file.path.exists():
-                raise _not_shared(file.path)
-        return found
+            sent = rows.select(*WRITER_COLUMNS, F.col("line").cast("binary").alias("line"))
+            told = sent.mapInArrow(self.batches, WRITTEN).collect()
+        return written_in(bytes(row["done"]) for row in told)
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The worker's side: one row for each bucket."""
@@ -129,7 +134,7 @@ class BatchWriter:
                     buckets[bucket].take(own)
             for bucket, found in buckets.items():
                 done = msgspec.json.encode(found.done())
-                yield pa.RecordBatch.from_pylist([{"bucket": bucket, "done": done}], schema=_DONE_ARROW)
+                yield pa.RecordBatch.from_pylist([{"bucket": bucket, "done": done}], schema=WRITTEN_ARROW)
 
 
 class _Bucket:
@@ -198,7 +203,7 @@ class _Bucket:
         targets = pc.unique(rows.column("to")).to_pylist()
         for to in targets:
             own = rows if len(targets) == 1 else rows.filter(pc.equal(rows.column("to"), to))
-            self.staged.put_all(to, own.column("line").to_pylist())
+            self.staged.put_all(to, own.column("line"))
 
 
 @dataclass(slots=True)
@@ -216,7 +221,15 @@ class BatchWriting:
 
     def write(self, rows: DataFrame) -> None:
         """Write rows that were brought together by bucket."""
-        written = replace(self.writer, before=self.after).write(rows)
+        self.take(self.next.write(rows))
+
+    @property
+    def next(self) -> BatchWriter:
+        """Writes more of the batch."""
+        return replace(self.writer, before=self.after)
+
+    def take(self, written: BatchWritten) -> None:
+        """What was written of the batch is a part of it."""
         self.after = after_batch(self.after, self.buckets, written.keys)
         self.done.buckets += written.buckets
 
