@@ -19,6 +19,7 @@ from comity.cli.stream import StreamScreen
 from comity.connect.folder import Results
 from comity.errors import Misuse
 from comity.limits import limited, limits
+from comity.run.choice import EngineChoice
 from comity.run.metrics import LOOPBACK
 from comity.run.request import Engine, RunRequest, StreamPace
 
@@ -41,7 +42,9 @@ def run(
             "Default: the sources of the domains.",
         ),
     ] = None,
-    engine: Annotated[Engine, typer.Option(help="Spark, or this process.")] = Engine.SPARK,
+    engine: Annotated[
+        EngineChoice, typer.Option(help="Spark, this process, or what is quicker for so many stored events.")
+    ] = EngineChoice.SPARK,
     master: MasterOption = None,
     spark_config: SparkConfigOption = None,
     results: Annotated[Results, typer.Option(help="The form of the results.")] = Results.JSONL,
@@ -103,11 +106,12 @@ def run(
         MetricsOutput.into(found.name, file=metrics, port=metrics_port, host=metrics_host, observer=screen) as measured,
     ):
         if stream:
-            _check_stream(since, until)
-            stream_on = run_stream if engine is Engine.SPARK else run_live
+            _check_stream(engine, since, until)
+            stream_on = run_live if engine is EngineChoice.LOCAL else run_stream
             totals = stream_on(request, StreamPace(trigger, until_empty, files_per_batch), screen, measured)
         else:
-            done = run_stored(request, engine, read_period(since, until), screen)
+            chosen = None if engine is EngineChoice.AUTO else Engine(engine)
+            done = run_stored(request, chosen, read_period(since, until), screen)
             measured.take(done.summary)
     if not stream:
         show_run(done, format, to_stderr=print_lines)
@@ -118,7 +122,10 @@ def run(
         leave_if_rejected(fail_on, rejected=totals.rejected, is_all=totals.is_all_rejected)
 
 
-def _check_stream(since: str | None, until: str | None) -> None:
+def _check_stream(engine: EngineChoice, since: str | None, until: str | None) -> None:
+    if engine is EngineChoice.AUTO:
+        hint = "say --engine spark, or --engine local; a results folder stays with the one that began it"
+        raise Misuse("nobody knows how many events a stream will have", code="no-stream-choice", hint=hint)
     if since or until:
         hint = "run the past first, without --stream; the stream then goes on in the same folder"
         raise Misuse("a stream has no --from and --to", code="no-stream-period", hint=hint)
@@ -142,7 +149,8 @@ def show_run(done: StoredRun, format: Format, *, to_stderr: bool = False) -> Non
         figures = {"records": summary.records, "rejected": summary.rejected, "delivered": summary.delivered}
         more = {"matched": summary.matched, "rejected_by_code": summary.rejected_by_code, "dead_letters": summary.dead}
         why = {"reasons": summary.reasons.as_list()}
-        write_json({**figures, **more, **why, "out": str(out), "seconds": round(seconds, 3)}, stderr=to_stderr)
+        how = {"engine": done.engine.value, "about_engine": done.about_engine}
+        write_json({**figures, **more, **why, "out": str(out), "seconds": round(seconds, 3), **how}, stderr=to_stderr)
         return
     shown = console(stderr=to_stderr)
     rate = f", {summary.records / seconds:,.0f} a second" if seconds > 0 and summary.records >= 100_000 else ""
@@ -157,6 +165,9 @@ def show_run(done: StoredRun, format: Format, *, to_stderr: bool = False) -> Non
     print_reasons(shown, summary.reasons)
     for sink, count in summary.dead.items():
         shown.print(f"  {count:,} were not taken by {sink}: comity replay {out}", style="yellow")
+    if done.about_engine is not None:
+        by = "this process" if done.engine is Engine.LOCAL else "Spark"
+        shown.print(f"by {by}; {done.about_engine}", style="dim")
     shown.print(f"results are in {out}")
 
 

@@ -21,6 +21,7 @@ from comity.event.window import Window
 from comity.logs import log
 from comity.plan import Plan, Summary, compile_plan
 from comity.plan.period import Period, during
+from comity.run.choice import Estimate
 from comity.run.ending import on_spark
 from comity.run.observer import Observer, Silent
 from comity.run.request import Engine, RunRequest
@@ -43,12 +44,20 @@ class StoredRun:
     summary: Summary
     out: Path
     seconds: float
+    engine: Engine
+    about_engine: str | None = None
+    """Why this engine was chosen, or that the other one would have been quicker."""
 
 
 def run_stored(
-    request: RunRequest, engine: Engine = Engine.SPARK, period: Period = ALWAYS, observer: Observer | None = None
+    request: RunRequest,
+    engine: Engine | None = Engine.SPARK,
+    period: Period = ALWAYS,
+    observer: Observer | None = None,
 ) -> StoredRun:
-    """Run over stored events. What can be refused is refused before the folder for results is touched."""
+    """Run over stored events, by the engine that is quicker for so many of them if none is given. What can be refused
+    is refused before the folder for results is touched.
+    """
     observer = observer or Silent()
     federation, out = request.federation, request.out
     plan = during(compile_plan(federation), period)
@@ -56,6 +65,8 @@ def run_stored(
     with sending(request) as outbox, claimed_folder(out, overwrite=request.overwrite):
         files = with_kept(files, request.sources, request.folder, out, plan)
         given = request.sources.given
+        estimate = Estimate.of(files.paths)
+        is_chosen, engine = engine is None, engine or estimate.quicker
         if engine is Engine.SPARK:
             files = replace(files, paths=[*files.paths, *kept_events(given, out)])
         counted = {"files": len(files.paths), "profiles": len(plan.profiles)}
@@ -70,7 +81,8 @@ def run_stored(
         summary = sent(outbox, summary)
     seconds = time.monotonic() - started
     log_summary("run done", summary, seconds=round(seconds, 3))
-    return StoredRun(plan, summary, out, seconds)
+    slow = estimate.after_spark(seconds) if engine is Engine.SPARK else None
+    return StoredRun(plan, summary, out, seconds, engine, estimate.reason() if is_chosen else slow)
 
 
 def events_of(files: StoredFiles, find_type: Callable[[str], EventType | None]) -> Iterator[Event | Rejected]:
