@@ -79,6 +79,8 @@ class Limits:
     """Sinks that are sent to at the same time."""
     max_age_days: int = 7_300
     """Days that an event of a stream may be old when it is read; an older one is rejected."""
+    max_small_batch_bytes: int = 1_048_576
+    """Bytes of a batch of a stream up to which one task takes all of it; with more in it, Spark plans it."""
     remember_days: int = 30
     """Days that a stream on Spark remembers what it delivered; what comes again later is delivered again."""
     max_history_days: int = 4_000_000

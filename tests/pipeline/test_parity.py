@@ -192,8 +192,11 @@ def test_a_batch_of_every_form_gives_what_the_plan_means(spark: SparkSession, tm
     assert told.rejected_by_code == counted.rejected_by_code
 
 
+@pytest.mark.parametrize("most_bytes", [1, limits().max_small_batch_bytes], ids=["spread", "in one task"])
 @pytest.mark.parametrize("seed", CASES[: len(CASES) // 2])
-def test_a_stream_gives_what_the_plan_means_however_it_is_cut(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_a_stream_gives_what_the_plan_means_however_it_is_cut(
+    spark: SparkSession, tmp_path: Path, seed: int, most_bytes: int
+) -> None:
     case = Case.of(Random(1_000 + seed))
     events = tmp_path / "events"
     events.mkdir()
@@ -203,5 +206,6 @@ def test_a_stream_gives_what_the_plan_means_however_it_is_cut(spark: SparkSessio
         as_file(events, f"{number}.jsonl", whole[begin:end])
     csv_file(case, events)
     parquet_files(case, events)
-    found = by_stream(spark, case, events, tmp_path / "out", list(Results)[seed % 2])
+    with limited(max_small_batch_bytes=most_bytes):
+        found = by_stream(spark, case, events, tmp_path / "out", list(Results)[seed % 2])
     assert found == outcomes_of(run_reference(case.plan, case.read(sorted(events.iterdir()))))

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from comity.engine import Notification, run
 from comity.event import read_events
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
+from comity.limits import limited, limits
 from comity.pipeline.run import run_on_spark
 from comity.pipeline.stream import StreamRun
 from comity.plan import compile_plan
@@ -32,6 +34,13 @@ NIGHTLY = os.environ.get("COMITY_PROFILE") == "nightly"
 KILLS = {Results.JSONL: 25, Results.PARQUET: 25} if NIGHTLY else {Results.JSONL: 2, Results.PARQUET: 1}
 VICTIMS = {Results.JSONL: ("all", "workers", "driver"), Results.PARQUET: ("driver", "workers", "all")}
 """What is killed, in turns."""
+
+
+@pytest.fixture(params=[1, limits().max_small_batch_bytes], ids=["spread", "in one task"])
+def batches_of_both_sizes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Batches that Spark plans, and batches that one task takes as a whole."""
+    with limited(max_small_batch_bytes=request.param):
+        yield
 
 
 def write_events(folder: Path, files: int, *, first: int = 0) -> None:
@@ -82,6 +91,7 @@ def take_all(
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("batches_of_both_sizes")
 @pytest.mark.parametrize("files_per_batch", [1, 100])
 def test_a_stream_delivers_what_a_batch_delivers_however_it_is_cut(
     spark: SparkSession, tmp_path: Path, files_per_batch: int
@@ -103,6 +113,7 @@ def test_a_stream_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) 
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("batches_of_both_sizes")
 def test_a_batch_that_is_taken_again_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     write_events(tmp_path / "events", 1)
     stream = StreamRun(WatchedFederation(EXAMPLE), out=tmp_path / "out")
@@ -216,3 +227,18 @@ def _descendants(pid: int) -> list[int]:
     for one in found:
         found += children.get(one, [])
     return found[1:]
+
+
+@pytest.mark.spark
+def test_what_small_batches_delivered_is_known_to_large_ones_and_the_other_way_round(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    events, out = tmp_path / "events", tmp_path / "out"
+    write_events(events, 2)
+    first, second = (str(file) for file in sorted(events.glob("*.jsonl")))
+    stream = StreamRun(WatchedFederation(EXAMPLE), out=out)
+    for number, (files, most_bytes) in enumerate([([first], 1), ([first, second], 1_000_000), ([first, second], 1)]):
+        with limited(max_small_batch_bytes=most_bytes):
+            stream.take_batch(spark, files, number)
+    assert delivered(out) == expected(events)
+    assert not [*out.glob("fire_station/batch-00000002-*")]

@@ -19,13 +19,13 @@ from comity.engine.snapshot import Snapshot
 from comity.engine.steps import PlannedStep, TypeTests, steps_of
 from comity.errors import Misuse
 from comity.event.event import Event
-from comity.event.formats.jsonlines import Rejected, decode, encode, fitting
+from comity.event.formats.jsonlines import Rejected, decode, fitting
 from comity.event.types import EventType
-from comity.event.validate import Fault
 from comity.event.window import Window
 from comity.federation.model import OPERAND
 from comity.limits import limits
 from comity.pattern.occurrence import microseconds
+from comity.plan.following import follow_hits
 from comity.plan.stages import Plan
 from comity.plan.ways import ways_of
 
@@ -267,24 +267,17 @@ class LiveEngine:
     def _follow(self, event: Event, steps: Iterable[PlannedStep]) -> list[Outcome]:
         """Mediate and observe, on each way once, and leave out what was done for this event and profile before."""
         found: list[Outcome] = []
-        followed: dict[int, Event | list[Fault]] = {}
         operands: dict[str, Event] = {}
-        is_wanted = False
-        for step in steps:
-            is_wanted |= step.profile is not None
-            seen = followed.get(id(step.way))
-            if seen is None:
-                seen = followed[id(step.way)] = step.way.follow(event)
-            if isinstance(seen, list):
-                if seen:
-                    found.append(Rejected(None, None, encode(event).decode(), tuple(seen), step.way.contract))
-            elif step.profile is not None and step.way.subscriber is not None:
-                if OPERAND in step.profile:
-                    operands.setdefault(step.profile, seen)
-                else:
-                    found += self._new([Notification(step.way.subscriber, step.profile, seen)])
+        taken = list(steps)
+        for outcome in follow_hits(event, [(step.profile, step.way) for step in taken]):
+            if isinstance(outcome, Rejected):
+                found.append(outcome)
+            elif OPERAND in outcome.profile:
+                operands.setdefault(outcome.profile, outcome.event)
+            else:
+                found += self._new([Notification(outcome.subscriber, outcome.profile, outcome.event)])
         self.counts.rejected += sum(isinstance(one, Rejected) for one in found)
-        if is_wanted:
+        if any(step.profile is not None for step in taken):
             self._count_matched(event)
         return found + self._take_operands(event, operands)
 

@@ -28,6 +28,7 @@ from comity.pipeline.batch import BatchFigures, CandidateStaging, PlanBatch
 from comity.pipeline.batches import FileStream, Told
 from comity.pipeline.deliver import by_bucket
 from comity.pipeline.detect.batches import PatternBatches
+from comity.pipeline.detect.extract import Extracted
 from comity.pipeline.detect.federation import SparkPlanPatterns
 from comity.pipeline.detect.patterns import bucket_count
 from comity.pipeline.detect.reports import told_rows
@@ -35,6 +36,7 @@ from comity.pipeline.failure import letting_go
 from comity.pipeline.laps import Laps
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Inputs, Tables
+from comity.pipeline.small import SmallBatch
 from comity.pipeline.write import BatchWriter, BatchWriting
 from comity.plan.compile import PlanCompiler
 from comity.plan.stages import Plan, Summary
@@ -83,9 +85,12 @@ class StreamRun(FileStream):
         return self.commits.remembered()
 
     def _take(self, spark: SparkSession, inputs: Inputs, number: int, work: Path, laps: Laps) -> Summary:
-        return self._take_tables(spark, Tables.of(spark, inputs, self.owners), number, work, laps)
+        small = None if self._current(spark).plan.patterns else SmallBatch.of(inputs, self.owners)
+        return self._take_tables(spark, small or Tables.of(spark, inputs, self.owners), number, work, laps)
 
-    def _take_tables(self, spark: SparkSession, tables: Tables, number: int, work: Path, laps: Laps) -> Summary:
+    def _take_tables(
+        self, spark: SparkSession, tables: Tables | SmallBatch, number: int, work: Path, laps: Laps
+    ) -> Summary:
         """Take a batch of tables, publish what comes of it, and let it count."""
         prepared = self._current(spark)
         laps.end("compile")
@@ -121,7 +126,7 @@ class StreamRun(FileStream):
         return BatchWriting(writer, before.buckets or bucket_count(spark))
 
     def _match(
-        self, prepared: PreparedPlan, tables: Tables, work: Path, number: int, writing: BatchWriting
+        self, prepared: PreparedPlan, tables: Tables | SmallBatch, work: Path, number: int, writing: BatchWriting
     ) -> tuple[BatchFigures, Sequence[str]]:
         """Write the outcomes of a batch; gives the figures, and the files of what patterns report."""
         batches, spark = self._pattern_batches, prepared.spark
@@ -131,6 +136,10 @@ class StreamRun(FileStream):
             prepared.patterns.compiled = before.compiled
         window = Window.around(self.clock())
         late_before = writing.after.late_before(limits().late_after_s)
+        if isinstance(tables, SmallBatch):
+            figures = tables.take(prepared, window, late_before, writing)
+            batches.pass_by(number, before, Extracted().with_times(*figures.times))
+            return figures, ()
         batch = PlanBatch(prepared, tables, window, candidates, late_before, by_bucket(writing.buckets))
         figures = batch.stage(lambda outcomes, _: writing.write(outcomes))
         seen = batch.extracted(figures, is_exact=candidates is not None or all(rows.of_files for rows in tables.rows))

@@ -105,6 +105,26 @@ class Work:
         ordered = ids[np.lexsort((ids, events))]
         return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pairs.take(pa.array(ordered)))
 
+    def types_of(self, domains: Domains | None) -> TypeLookup:
+        """The types that events of these domains may have; of all domains for None."""
+        every = self.named.get
+        return every if domains is None else OwnTypes(every, domains)
+
+    def take(self, checked: Event | Rejected, rows: RecordRows) -> None:
+        """Adds the row of a record, if it is worth one."""
+        if isinstance(checked, Rejected):
+            rows.reject(checked)
+            return
+        assert checked.time is not None, "events without a time are rejected"
+        time = _microseconds(checked.time)
+        if self.seen[0] <= time < self.seen[1]:
+            rows.see(time, time)
+        matcher = self.matchers.get(checked.type)
+        hits = matcher.match_one(checked) if matcher else []
+        if hits:
+            tests = self.ways.tests[checked.type]
+            rows.add(checked, [(tests[hit].profile, tests[hit].way) for hit in hits])
+
     def __getstate__(self) -> tuple[Any, ...]:
         # The matchers have the conditions; the workers need to know only whose they are.
         tests = {name: tuple(replace(test, condition=TRUE) for test in own) for name, own in self.ways.tests.items()}
@@ -125,6 +145,19 @@ class Work:
         named = by_name | {one.qualified_name: one for one in plan.abstract_types}
         ends = [limit if end is None else _microseconds(end) for end, limit in zip(plan.seen, ALL_TIMES, strict=True)]
         return cls(plan.types, ways, matchers, named, (ends[0], ends[1]))
+
+
+class RecordRows(Protocol):
+    """Takes what is worth a row, record by record."""
+
+    def add(self, event: Event, found: list[tuple[str | None, int]]) -> None:
+        """An event, and who wants it on which ways."""
+
+    def reject(self, record: Rejected) -> None:
+        """A record that is no event."""
+
+    def see(self, earliest: int, latest: int) -> None:
+        """Note that there were events between these times."""
 
 
 class HasValue(Protocol):
@@ -158,26 +191,6 @@ class Worker(ABC):
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The hits of one batch."""
 
-    def types(self, domains: Domains | None) -> TypeLookup:
-        """The types that events of these domains may have; of all domains for None."""
-        every = self.work.named.get
-        return every if domains is None else OwnTypes(every, domains)
-
-    def take_record(self, checked: Event | Rejected, rows: _Rows) -> None:
-        """Adds the row of a record, if it is worth one."""
-        if isinstance(checked, Rejected):
-            rows.reject(checked)
-            return
-        assert checked.time is not None, "events without a time are rejected"
-        time = _microseconds(checked.time)
-        if self.work.seen[0] <= time < self.work.seen[1]:
-            rows.see(time, time)
-        matcher = self.work.matchers.get(checked.type)
-        hits = matcher.match_one(checked) if matcher else []
-        if hits:
-            tests = self.work.ways.tests[checked.type]
-            rows.add(checked, [(tests[hit].profile, tests[hit].way) for hit in hits])
-
 
 PLACE = ("comity file", "comity row")
 """Columns that no file has: where a row stands."""
@@ -192,7 +205,7 @@ class RowWorker(Worker):
 
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         rows = _Rows(self.work.types, schema)
-        types = self.types(self.domains)
+        types = self.work.types_of(self.domains)
         files, numbers = (batch.column(name).to_pylist() for name in PLACE)
         lines = batch_lines(batch.drop_columns(list(PLACE)), 1, "")
         for line, file, number in zip(lines, files, numbers, strict=True):
@@ -202,7 +215,7 @@ class RowWorker(Worker):
                 found = decode(line, types, require_time=True, window=self.window)
             if isinstance(found, Rejected):
                 found = replace(found, line_number=number, source_file=file)
-            self.take_record(found, rows)
+            self.work.take(found, rows)
         rows.count(batch.num_rows)
         yield rows.batch()
 
@@ -253,12 +266,12 @@ class LineWorker(Worker):
                 if hits is not None:
                     yield hits
             batch = batch.take(pa.array(scanned.doubtful))
-        types = self.types(domains)
+        types = self.work.types_of(domains)
         for line, size, file, at in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if line and not line.isspace():
                 counted += 1
                 found = decode_line(line, size, file, types, self.bounds, require_time=True, window=self.window)
-                self.take_record(placed(found, number_of(at)) if isinstance(found, Rejected) else found, rows)
+                self.work.take(placed(found, number_of(at)) if isinstance(found, Rejected) else found, rows)
         rows.count(counted)
         yield rows.batch()
 
@@ -320,14 +333,14 @@ class FileWorker(LineWorker):
                 elif format_of(path).form is Form.LINES:
                     yield from self._lines(path, schema)
                 else:
-                    types = self.types(self.owners.domains(path))
+                    types = self.work.types_of(self.owners.domains(path))
                     yield from self._records(read_events(path, types, require_time=True, window=self.window), schema)
 
     def _records(self, records: Iterable[Event | Rejected], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for some in batched(records, _LINES_AT_ONCE):
             rows = _Rows(self.work.types, schema)
             for record in some:
-                self.take_record(record, rows)
+                self.work.take(record, rows)
             rows.count(len(some))
             yield rows.batch()
 

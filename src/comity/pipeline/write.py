@@ -34,8 +34,8 @@ from comity.limits import Limits, limited, limits
 from comity.pipeline.deliver import BUCKET
 
 WRITER_COLUMNS = (BUCKET, "to", "profile", "source", "id")
-WRITTEN = "bucket int, done binary"
-WRITTEN_ARROW = pa.schema([("bucket", pa.int32()), ("done", pa.binary())])
+_DONE = "bucket int, done binary"
+_DONE_ARROW = pa.schema([("bucket", pa.int32()), ("done", pa.binary())])
 _EXCLUDED = "spark.sql.adaptive.optimizer.excludedRules"
 _DROPS_EMPTY = "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
 
@@ -118,7 +118,7 @@ class BatchWriter:
         """Write rows that were brought together by bucket."""
         with keeping_observations(rows.sparkSession):
             sent = rows.select(*WRITER_COLUMNS, F.col("line").cast("binary").alias("line"))
-            told = sent.mapInArrow(self.batches, WRITTEN).collect()
+            told = sent.mapInArrow(self.batches, _DONE).collect()
         return written_in(bytes(row["done"]) for row in told)
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -134,7 +134,7 @@ class BatchWriter:
                     buckets[bucket].take(own)
             for bucket, found in buckets.items():
                 done = msgspec.json.encode(found.done())
-                yield pa.RecordBatch.from_pylist([{"bucket": bucket, "done": done}], schema=WRITTEN_ARROW)
+                yield pa.RecordBatch.from_pylist([{"bucket": bucket, "done": done}], schema=_DONE_ARROW)
 
 
 class _Bucket:
