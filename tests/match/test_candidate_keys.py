@@ -49,7 +49,7 @@ events = st.builds(
         {
             "i": st.none() | st.integers(0, 2),
             "f": st.none() | st.sampled_from([0.0, -0.0, 1.0, 0.5]),
-            "s": st.none() | st.sampled_from(["", "a"]),
+            "s": st.none() | st.sampled_from(["", "a", "ä", 'a"', "\\", "\n"]),
             "b": st.none() | st.booleans(),
             "t": st.none() | st.sampled_from([START, START + timedelta(microseconds=1)]),
             "m": st.none() | st.sampled_from([{}, {"n": 1}, {"n": 1, "q": "a"}, {"q": "a"}]),

@@ -33,7 +33,7 @@ class LineCandidates:
 
         `take_one` decodes a line, by its number, that the scanner does not vouch for, and gives it to `singly`.
         """
-        scanned = self.scanner.scan(lines)
+        scanned = self.scanner.scan(lines, lambda type: self._matcher(type).asks)
         found = []
         for type, rows, batch in scanned.groups:
             self._see(batch)

@@ -136,6 +136,8 @@ def _key_column(batch: pa.RecordBatch, type: EventType, parts: Sequence[tuple[Pa
     if not parts:
         return pa.array([key_text(())]).take(pa.array(np.zeros(batch.num_rows, np.int64)))
     paths = [path for part in parts for path in part]
+    if len(paths) == 1 and (texts := _plain_key(_column(batch, paths[0]))) is not None:
+        return texts
     codes, uniques = zip(*(_encoded(_column(batch, path), type.attribute_at(path)) for path in paths), strict=True)
     combined, most = np.zeros(batch.num_rows, np.int64), 1
     for code, values in zip(codes, uniques, strict=True):
@@ -151,6 +153,17 @@ def _key_column(batch: pa.RecordBatch, type: EventType, parts: Sequence[tuple[Pa
         for row in first.tolist()
     ]
     return pa.array(texts, pa.string()).take(pa.array(inverse.reshape(-1)))
+
+
+def _plain_key(column: pa.Array) -> pa.Array | None:
+    """The key of a text for each event; None if the values are no texts, or some would need an escape in JSON."""
+    if column.type != pa.string():
+        return None
+    encoded = column.dictionary_encode()
+    values = encoded.dictionary
+    if pc.any(pc.match_substring_regex(values, r'["\\\x00-\x1f]')).as_py():
+        return None
+    return pc.binary_join_element_wise('["', values, '"]', "").take(encoded.indices)
 
 
 def _text(parts: Sequence[tuple[Path, ...]], values: Sequence[object]) -> str | None:

@@ -69,7 +69,7 @@ class RowReader:
         if "data" in columns or envelope is None:
             return CandidateRows([], np.arange(batch.num_rows))
         fine = self._fine(columns, envelope["event.time"])
-        types = columns["type"].dictionary_encode()
+        types = _encoded(columns["type"])
         codes = types.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         events, taken = [], np.zeros(batch.num_rows, bool)
         for code, name in enumerate(types.dictionary.to_pylist()):
@@ -82,22 +82,59 @@ class RowReader:
             if not self.asked_for(type):
                 continue
             parts = {**envelope, **{column.name: column.values for column in attributes if column is not None}}
-            found = pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts)).take(pa.array(rows))
-            events.append((type, found))
-        times = columns["time"].cast(MICROSECONDS).cast(pa.int64()).to_numpy(zero_copy_only=False)[taken]
+            events.append((type, _taken(parts, rows, name)))
+        doubtful = np.flatnonzero(~taken)
+        times = envelope["event.time"].cast(pa.int64()).to_numpy(zero_copy_only=False)
+        times = times[taken] if len(doubtful) else times
         bounds = (int(times.min()), int(times.max())) if len(times) else ()
-        return CandidateRows(events, np.flatnonzero(~taken), len(times), bounds)
+        return CandidateRows(events, doubtful, len(times), bounds)
 
     def _fine(self, columns: dict[str, pa.Array], time: pa.Array) -> Bools:
         """Which rows have an envelope that needs no further look."""
         micros = time.cast(pa.int64())
-        tests = [pc.and_(pc.greater_equal(micros, self.earliest_us), pc.less_equal(micros, self.latest_us))]
-        tests += [pc.not_equal(columns[name], "") for name in ("id", "source")]
+        tests = (
+            []
+            if self._is_within(micros)
+            else [pc.and_(pc.greater_equal(micros, self.earliest_us), pc.less_equal(micros, self.latest_us))]
+        )
+        tests += [_is_there(columns[name]) for name in ("id", "source")]
         tests += [pc.is_null(columns[name]) for name in _DOUBTFUL_ENVELOPE if name in columns]
         fine = np.ones(len(time), bool)
         for test in tests:
             fine &= test.fill_null(False).to_numpy(zero_copy_only=False)
         return fine
+
+    def _is_within(self, micros: pa.Array) -> bool:
+        """Whether all times are in the range, which is seen at once."""
+        if micros.null_count or not len(micros):
+            return False
+        bounds = pc.min_max(micros).as_py()
+        return bool(self.earliest_us <= bounds["min"] and bounds["max"] <= self.latest_us)
+
+
+def _encoded(column: pa.Array) -> pa.DictionaryArray:
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+
+
+def _is_there(column: pa.Array) -> pa.Array:
+    """Which texts are not empty."""
+    if pa.types.is_dictionary(column.type):
+        return pc.not_equal(column.dictionary, "").take(column.indices)
+    return pc.greater(pc.binary_length(column), 0)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds texts, as they are or by their numbers in a dictionary."""
+    return (kind.value_type if pa.types.is_dictionary(kind) else kind) in (pa.string(), pa.large_string())
+
+
+def _taken(parts: dict[str, pa.Array], rows: Longs, type_name: str) -> pa.RecordBatch:
+    """Some rows of columns, all of one type."""
+    numbers = pa.array(rows)
+    taken = {name: values.take(numbers) for name, values in parts.items()}
+    plain = {name: one.cast(pa.string()) if pa.types.is_dictionary(one.type) else one for name, one in taken.items()}
+    plain["event.type"] = pa.repeat(pa.scalar(type_name), len(rows))
+    return pa.RecordBatch.from_arrays(list(plain.values()), names=list(plain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +149,21 @@ def _envelope(columns: dict[str, pa.Array]) -> dict[str, pa.Array] | None:
     """The envelope as columns; None when it is not plain."""
     if any(name not in columns for name in ("id", "source", "type", "time")):
         return None
-    texts = [columns[name].type in (pa.string(), pa.large_string()) for name in ("id", "source", "type")]
+    texts = [is_text(columns[name].type) for name in ("id", "source", "type")]
     sequence = columns.get("sequence")
     is_plain = all(texts) and _PLAIN[Kind.TIMESTAMP](columns["time"].type)
     if not is_plain or (sequence is not None and not _PLAIN[Kind.INT](sequence.type)):
         return None
-    found = {f"event.{name}": columns[name].cast(pa.string()) for name in ("id", "source", "type")}
+    found = {f"event.{name}": _text(columns[name]) for name in ("id", "source")}
     found["event.time"] = columns["time"].cast(MICROSECONDS)
     if sequence is not None:
         found["event.sequence"] = sequence.cast(pa.int64())
     return found
+
+
+def _text(column: pa.Array) -> pa.Array:
+    """A column of texts; one with a dictionary keeps it until rows are taken."""
+    return column if pa.types.is_dictionary(column.type) else column.cast(pa.string())
 
 
 def _attributes(type: EventType, columns: dict[str, pa.Array]) -> Iterator[_Column | None]:

@@ -53,6 +53,11 @@ class Lanes:
         self.work, self.data, self.rows = work, data, slice(count) if rows is None else rows
         self.count = count if rows is None else len(rows)
 
+    def times(self, require_time: bool) -> dict[str, pa.Array]:
+        """The columns of the times and versions."""
+        time, version = self._longs(TIMESTAMP, Lane.TIME, not require_time), self._texts(Lane.VERSION, True)
+        return {f"{ENVELOPE_NAME}.time": time, f"{ENVELOPE_NAME}.version": version}
+
     def envelope(self, type_name: str, require_time: bool) -> dict[str, pa.Array]:
         """The columns of the envelope by their dotted paths."""
         columns = {

@@ -6,7 +6,7 @@ doubtful, and the caller decodes them. So the decoder alone says what is an even
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -75,8 +75,11 @@ class LineScanner:
         self.earliest_us, self.latest_us = earliest_us, latest_us
         self._layout: ScanLayout | None = None
 
-    def scan(self, lines: pa.Array) -> Scanned:
-        """The events in an array of binaries or strings, large or not; a null in it counts as a blank line."""
+    def scan(self, lines: pa.Array, asked_for: Callable[[EventType], bool] = lambda type: True) -> Scanned:
+        """The events in an array of binaries or strings, large or not; a null in it counts as a blank line.
+
+        Of types that are not asked for there are only times, as columns.
+        """
         from comity.event.scan.kernels import lines as kernels  # numba takes its time, and the driver never scans
 
         layout = self._prepared()
@@ -85,7 +88,8 @@ class LineScanner:
         found = kernels.LineVerdicts(*(np.empty(len(lines), np.int64) for _ in kernels.LineVerdicts._fields))
         bounds = kernels.Bounds(limits().max_record_bytes, *self._range_us())
         count, doubts = kernels.scan_lines(layout.plan, work, bounds, data, offsets, found)
-        groups = self._groups(layout, work, data, found.lines[:count], found.types[:count])
+        columns = [asked_for(type) for type in layout.types]
+        groups = self._groups(layout, work, data, found.lines[:count], found.types[:count], columns)
         return _of_their_versions(Scanned(found.doubtful[:doubts].copy(), groups))
 
     def _range_us(self) -> tuple[int, int]:
@@ -102,21 +106,34 @@ class LineScanner:
             self._layout = layout
         return self._layout
 
-    def _groups(self, layout: ScanLayout, work: ScanBuffers, data: Bytes, lines: Longs, types: Longs) -> list[Group]:
+    def _groups(
+        self, layout: ScanLayout, work: ScanBuffers, data: Bytes, lines: Longs, types: Longs, asked_for: Sequence[bool]
+    ) -> list[Group]:
         counts = np.bincount(types, minlength=1)
         groups = []
         for number in np.flatnonzero(counts).tolist():
             rows = None if counts[number] == len(lines) else np.flatnonzero(types == number)
-            batch = self._batch(layout, number, work, data, len(lines), rows)
+            batch = self._batch(layout, number, work, data, len(lines), rows, is_whole=asked_for[number])
             groups.append(Group(layout.types[number], lines.copy() if rows is None else lines[rows], batch))
         return groups
 
     def _batch(
-        self, layout: ScanLayout, number: int, work: ScanBuffers, data: Bytes, count: int, rows: Longs | None
+        self,
+        layout: ScanLayout,
+        number: int,
+        work: ScanBuffers,
+        data: Bytes,
+        count: int,
+        rows: Longs | None,
+        *,
+        is_whole: bool,
     ) -> pa.RecordBatch:
         from comity.event.scan.columns import Lanes
 
         lanes = Lanes(work, data, count, rows)
+        if not is_whole:
+            times = lanes.times(self.require_time)
+            return pa.RecordBatch.from_arrays(list(times.values()), names=list(times))
         columns = lanes.envelope(layout.types[number].qualified_name, self.require_time)
         columns |= {column.name: lanes.column(column) for column in layout.columns[number]}
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
