@@ -14,6 +14,11 @@ from comity.pattern.rows import ReportRow
 REPORT_TYPE = "comity.Report"
 
 
+def report_source(profile: str) -> str:
+    """The source of what a profile reports."""
+    return f"comity/{profile}"
+
+
 def report_event(found: ReportRow) -> Event:
     """The report as an event: its time is the end, and its attributes are the interval and the events of each operand.
 
@@ -25,7 +30,7 @@ def report_event(found: ReportRow) -> Event:
     time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=found.end)
     events: dict[str, Value] = {name: _events(lines) for name, lines in found.lines.items()}
     data: dict[str, Value] = {"start": moment_text(found.start), "end": moment_text(found.end), "events": events}
-    return Event(found.id, f"comity/{found.profile}", REPORT_TYPE, time, data)
+    return Event(found.id, report_source(found.profile), REPORT_TYPE, time, data)
 
 
 def _events(lines: str | list[str]) -> Value:

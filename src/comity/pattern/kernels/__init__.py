@@ -1,0 +1,1 @@
+"""Compiled code for what is told of patterns; nothing is imported from here unless there is much to tell."""
