@@ -90,11 +90,11 @@ def test_a_mark_of_a_sink_that_is_damaged_does_not_send_everything_again(tmp_pat
 def test_pattern_state_that_is_damaged_or_missing_is_told_before_a_stream_relies_on_it(tmp_path: Path) -> None:
     states = PatternStates(tmp_path)
     states.check()
-    for bucket in range(2):
-        path = Path(states.file(bucket, 3))
-        path.parent.mkdir(exist_ok=True)
+    (tmp_path / "00000003").mkdir()
+    for name in ("0", "attempt-1"):
+        path = tmp_path / "00000003" / name
         path.write_bytes(sealed(b"state"))
-    states.save(3, Progress(2, True, versions={0: 3, 1: 3}))
+    states.save(3, Progress(2, True, versions={0: 3}, files={1: "00000003/attempt-1"}))  # 0 as it was noted once
     states.check()
     path.write_bytes(sealed(b"state")[:-1])
     with pytest.raises(Permanent, match="checksum"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -226,6 +227,31 @@ def test_an_end_that_was_cut_off_is_published_before_the_next_batch(spark: Spark
     stream.close()
     assert len(reported(out)) == 1
     assert states.ends.unpublished is None
+
+
+EARLIER = Path(__file__).parent / "data" / "patterns_before_commits"
+"""A results folder after the first two batches below and an end, as version 0.2 left it: state in files by the number
+of the batch alone, and the identities of what was told at the end in the note itself."""
+OF_EARLIER = [
+    [event("a1", "A", 0, k=1), event("a2", "A", 1, k=2)],
+    [event("b1", "B", 2, k=1), event("a3", "A", 3, k=3)],
+    [event("b2", "B", 4, k=2), event("x", "E", 60)],
+]
+
+
+def test_a_stream_goes_on_from_what_an_earlier_version_kept(spark: SparkSession, tmp_path: Path) -> None:
+    out, texts = tmp_path / "out", [PAIR, UNANSWERED, SILENT]
+    shutil.copytree(EARLIER, out)
+    told_before = reported(out)
+    take(spark, out, 2, texts, *OF_EARLIER[2])
+    told = Told(0)
+    for batch in OF_EARLIER:
+        told.take(batch)
+    wanted = told.reports([bound(text) for text in texts])
+    assert set(reported(out)) == set(told_before) | set(wanted)
+    assert len(reported(out)) == len(set(reported(out)))  # a3 was told at the end, and is not told again
+    assert len(set(told_before) - set(wanted)) == 1  # a2 was unanswered when the stream ended
+    assert take(spark, out, 3, texts, event("y", "E", 61)).delivered == {"pair": 0, "unanswered": 0, "silent": 0}
 
 
 def test_late_events_are_counted_and_kept(spark: SparkSession, tmp_path: Path) -> None:

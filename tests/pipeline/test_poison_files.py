@@ -138,7 +138,9 @@ def test_poison_files_cost_patterns_no_more_than_themselves(
     stream.close()
     assert refused(out) == codes
     found = detect_on_spark([pattern], [str(path) for path in events.iterdir()], taxonomy, spark)
-    assert sorted(one.events["a"] for one in found.found()) == ["a", "g", "z"]
+    found.find()
+    reports = [json.loads(line) for lines in found.lines() for line in lines.splitlines()]
+    assert sorted(one["events"]["a"] for one in reports) == ["a", "g", "z"]
     assert {Path(one["file"]).name: one["faults"][0]["code"] for one in found.rejected} == codes
 
 

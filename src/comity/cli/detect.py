@@ -25,7 +25,6 @@ from comity.run.request import StreamPace
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
     from comity.pattern.bound import BoundPattern
-    from comity.pattern.rows import ReportRow
     from comity.run.detect import DetectRequest, Reports
 
 EXAMPLE = "Example:  comity detect profiles.txt events.jsonl --until 2026-05-01T12:00:00Z"
@@ -107,7 +106,7 @@ def detect(
             reports = SparkDetection(request, refused.add, Screen(format))
         else:
             reports = LocalReports(request, refused.add)
-        counts = _write(reports.found(), sink, flush=stream)
+        counts = _write(reports.told(), sink, flush=stream)
     refused.report(reports.events, format)
     if reports.late:
         came = "1 event" if reports.late == 1 else f"{reports.late:,} events"
@@ -168,13 +167,13 @@ def _lateness(text: str) -> int:
     return round(found.total_seconds() * 1_000_000)
 
 
-def _write(found: Iterable[ReportRow], sink: IO[bytes] | None, *, flush: bool) -> Counter[str]:
+def _write(told: Iterable[tuple[Mapping[str, int], bytes]], sink: IO[bytes] | None, *, flush: bool) -> Counter[str]:
     """Write a line for each report; gives how many each profile has."""
     counts: Counter[str] = Counter()
-    for report in found:
-        counts[report.profile] += 1
+    for some, lines in told:
+        counts.update(some)
         if sink is not None:
-            sink.write(report.as_json() + b"\n")
+            sink.write(lines)
             if flush:
                 sink.flush()
     return counts

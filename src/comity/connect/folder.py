@@ -92,13 +92,20 @@ def publish(
 
 
 def publish_batch(
-    staged: Iterable[StagedFile], out: Path, names: Iterable[str], results: Results, batch: int, *, is_again: bool
+    staged: Iterable[StagedFile],
+    out: Path,
+    names: Iterable[str],
+    results: Results,
+    batch: int,
+    *,
+    is_again: bool,
+    at_end: bool = False,
 ) -> None:
     """Do the same with just these files of a batch of a stream, which workers wrote.
 
     Where it is known that there was no attempt before, nothing is looked for that it may have published.
     """
-    prefix = _prefix(batch)
+    prefix = _prefix(batch, at_end=at_end)
     if is_again:
         _remove_attempt(out, prefix)
     lines = [name for name in names if results is Results.JSONL or name == REJECTED]

@@ -7,11 +7,10 @@ pass, which counts as the first one does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
@@ -19,7 +18,7 @@ from pyspark.sql import functions as F
 from comity.event.window import Window
 from comity.pattern.occurrence import microseconds
 from comity.pipeline.deliver import Together, is_wanted, observe_hits, once_each
-from comity.pipeline.detect.extract import Extracted
+from comity.pipeline.detect.seen import Extracted
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Tables
 
@@ -52,13 +51,9 @@ class BatchFigures:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateStaging:
-    """Where the candidates of patterns go, by bucket; those before a time are late."""
-
-    folder: Path
-    buckets: int
-    late_before_us: int | None = None
+Detect = Callable[[DataFrame, Extracted], None]
+"""Takes all hits of a batch, worked out already, and from when to when there were events, to see what patterns make of
+them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +63,33 @@ class PlanBatch:
     prepared: PreparedPlan
     tables: Tables
     window: Window
-    candidates: CandidateStaging | None = None
+    detect: Detect | None = None
     """None when the plan has no patterns."""
     late_before: datetime | None = None
     together: Together = once_each
 
     def stage(self, write: Write) -> BatchFigures:
-        """Hand the outcomes to `write`, and stage the candidates."""
-        figures = self._pass(self.prepared.hits(self.tables, self.window), write, "overwrite")
-        if figures.doubtful:
-            decoded = self._pass(self.prepared.doubtful_hits(self.tables, self.window), write, "append")
-            figures = figures.with_doubtful(decoded)
-        # Rows are counted from the metadata of their files.
-        return replace(figures, records=figures.records + self.tables.row_count)
+        """Hand the outcomes to `write`, and then the hits to the patterns."""
+        with ExitStack() as kept:
+            hits = self._worked_out_once(self.prepared.hits(self.tables, self.window), kept)
+            figures = self._write(hits, write, "overwrite")
+            if figures.doubtful:
+                more = self._worked_out_once(self.prepared.doubtful_hits(self.tables, self.window), kept)
+                figures = figures.with_doubtful(self._write(more, write, "append"))
+                hits = hits.unionByName(more, allowMissingColumns=True)
+            # Rows are counted from the metadata of their files.
+            figures = replace(figures, records=figures.records + self.tables.row_count)
+            if self.detect is not None:
+                self.detect(hits, self.extracted(figures))
+        return figures
+
+    def _worked_out_once(self, hits: DataFrame, kept: ExitStack) -> DataFrame:
+        """Hits that are looked at twice if there are patterns."""
+        if self.detect is None:
+            return hits
+        found = hits.persist()
+        kept.callback(found.unpersist)
+        return found
 
     def extracted(self, figures: BatchFigures, *, is_exact: bool = True) -> Extracted:
         """From when to when there were events; if it need not be exact, those that somebody wants will do."""
@@ -89,14 +98,6 @@ class PlanBatch:
             return Extracted().with_times(*figures.times, *newest)
         times = self.prepared.row_times(self.tables, self.window, are_all_vouched=not figures.doubtful)
         return Extracted().with_times(*figures.times, *times)
-
-    def _pass(self, hits: DataFrame, write: Write, mode: str) -> BatchFigures:
-        if self.candidates is None:
-            return self._write(hits, write, mode)
-        with _worked_out_once(hits) as found:
-            where = self.candidates
-            self.prepared.patterns.stage(found, where.folder, where.buckets, where.late_before_us, mode)
-            return self._write(found, write, mode)
 
     def _write(self, hits: DataFrame, write: Write, mode: str) -> BatchFigures:
         seen = Observation()
@@ -120,13 +121,3 @@ class PlanBatch:
 
 
 _ENDS: Mapping[str, Callable[[str], Column]] = {"earliest": F.min, "latest": F.max}
-
-
-@contextmanager
-def _worked_out_once(hits: DataFrame) -> Iterator[DataFrame]:
-    """Hits that are looked at twice."""
-    cached = hits.persist()
-    try:
-        yield cached
-    finally:
-        cached.unpersist()

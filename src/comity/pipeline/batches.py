@@ -6,12 +6,10 @@ place of an earlier attempt at it, and what patterns report when a stream ends.
 
 from __future__ import annotations
 
-import json
 import shutil
 import uuid
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial, reduce
@@ -21,18 +19,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.claim import FolderLock, lock_folder
-from comity.connect.folder import CHECKPOINT, REJECTED, Results
+from comity.connect.folder import CHECKPOINT, Results, publish_batch
 from comity.connect.growing import PassedOver, check_folders, lag_s
 from comity.connect.quarantine import Quarantine, SetAside
-from comity.connect.staged import staged_results
 from comity.errors import ComityError, Misuse, Place
-from comity.event.formats.table import SUFFIXES, is_file_fault
-from comity.event.reasons import ReasonCounts
+from comity.event.formats.table import SUFFIXES
 from comity.limits import Limits, limited, limits
-from comity.pattern.rows import ReportRow
 from comity.pipeline.checkpoint import check_checkpoint, sync_checkpoint
 from comity.pipeline.detect.batches import PatternBatches
+from comity.pipeline.detect.parcels import nothing_seen
 from comity.pipeline.detect.patterns import SparkPatterns
+from comity.pipeline.detect.telling import ReportWriter, tell
 from comity.pipeline.doubt_notes import DoubtNotes
 from comity.pipeline.doubts import NO_DOUBTS, Attempts, Doubts
 from comity.pipeline.failure import spark_failures
@@ -44,8 +41,6 @@ from comity.plan.stages import Summary
 _WORK = ".work-"
 _EVENT_FILES = "*{" + ",".join(SUFFIXES) + "}"
 _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
-Told = tuple[str, str | None, bytes]
-"""A line that is published: in which folder, and of which profile it is a notification."""
 
 
 @dataclass(kw_only=True)
@@ -73,6 +68,8 @@ class FileStream(ABC):
     _bounds: Limits = field(default_factory=limits, init=False)
     _folders: tuple[Path, ...] = field(default=(), init=False)
     _passed_over: PassedOver = field(init=False)
+    _attempted: int | None = field(default=None, init=False)
+    """The last batch that this process has tried."""
 
     def __post_init__(self) -> None:
         self.quarantine = Quarantine(self.out, self.on_set_aside)
@@ -98,8 +95,8 @@ class FileStream(ABC):
         """The patterns that count now; None if there are none."""
 
     @abstractmethod
-    def _notifications(self, found: Iterable[ReportRow]) -> Iterator[Told]:
-        """What is published of reports of these patterns."""
+    def _pattern_targets(self, patterns: SparkPatterns) -> tuple[str, ...]:
+        """By pattern, the folder in which its reports are published."""
 
     @abstractmethod
     def _targets(self, at_end: bool) -> Sequence[str]:
@@ -161,12 +158,22 @@ class FileStream(ABC):
             return
         work = attempt_folder(self.out, last)
         patterns.compiled = batches.states.after(last).compiled
+        known, detection = batches.earlier_ends(), batches.end(patterns.shared)
+        writer = ReportWriter(
+            str(work),
+            self.results,
+            patterns.names,
+            self._pattern_targets(patterns),
+            known.told(batches.states.folder),
+            (last, f"{last:08d}/end-{uuid.uuid4().hex[:12]}"),
+        )
         with spark_failures():
-            files = batches.finish(work / "candidates", patterns.shared, spark)
-        with batches.ending(patterns.found(files)) as (number, new):
-            summary = self._publish(number, self._notifications(new), at_end=True)
+            told = tell(nothing_seen(detection.buckets, spark), patterns.worker(detection), writer)
+        with batches.ending(last, known, told.ends):
+            targets = self._targets(at_end=True)
+            publish_batch(told.files, self.out, targets, self.results, last, is_again=True, at_end=True)
         shutil.rmtree(work, ignore_errors=True)
-        self.on_end(number, summary)
+        self.on_end(last, Summary(0, 0, dict(told.delivered)))
 
     def close(self) -> None:
         """Leave the folder to others, and let go of what the stream holds."""
@@ -179,28 +186,11 @@ class FileStream(ABC):
         """Remove what an attempt at a batch has left."""
         shutil.rmtree(work, ignore_errors=True)
 
-    def _publish(self, number: int, told: Iterable[Told], *, at_end: bool = False) -> Summary:
-        """Publish lines under the number of a batch, in the place of an earlier attempt; gives what they were."""
-        delivered: Counter[str] = Counter()
-        late, reasons = 0, ReasonCounts()
-        with staged_results(self.out, self._targets(at_end), self.results, number, at_end=at_end) as staged:
-            for to, profile, line in told:
-                if to == REJECTED:
-                    if is_file_fault(reasons.take(json.loads(line))):
-                        self.quarantine.take(number, line)
-                elif profile is None:
-                    late += 1
-                else:
-                    delivered[profile] += 1
-                staged.put(to, line)
-        return Summary(
-            0,
-            reasons.total,
-            dict(delivered),
-            late,
-            rejected_by_code=dict(reasons.counts),
-            rejected_examples=reasons.examples,
-        )
+    def _is_again(self, number: int) -> bool:
+        """Whether there may be results of an earlier attempt at a batch."""
+        is_again = self._attempted is None or number <= self._attempted
+        self._attempted = number if self._attempted is None else max(self._attempted, number)
+        return is_again
 
     def _check_folder(self) -> None:
         """Nobody else may be working on the results, and what they say about batches must fit the checkpoint."""

@@ -41,6 +41,13 @@ class StagedOutcomes:
         if mode == "append":
             told = _told(self.folder, self.results, outcomes.sparkSession)
             outcomes = outcomes.join(told, list(IDENTITY), "left_anti")
+        self._write(outcomes, mode)
+
+    def add(self, notifications: DataFrame) -> None:
+        """Write and count notifications which no earlier ones can be equal to, each once."""
+        self._write(notifications.dropDuplicates(list(IDENTITY)), "append")
+
+    def _write(self, outcomes: DataFrame, mode: str) -> None:
         done = Observation()
         profiles = () if self._has_many_profiles else self.plan.profiles
         counts = [_count(F.col("profile") == name).alias(f"profile {name}") for name in profiles]

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from comity.connect.claim import locked_folder
 from comity.connect.folder import REJECTED, STAGING, Results, publish
-from comity.connect.staged import StagedResults
 from comity.event.owners import ANYBODY, Owners
 from comity.event.window import Window
-from comity.pipeline.batch import CandidateStaging, PlanBatch
-from comity.pipeline.detect.federation import SparkPlanPatterns
-from comity.pipeline.detect.patterns import bucket_count, candidates_beside, remove_staged
+from comity.pipeline.batch import PlanBatch
+from comity.pipeline.detect.buckets import BucketDetection, StoredTime
+from comity.pipeline.detect.patterns import bucket_count
+from comity.pipeline.detect.reports import told_rows
+from comity.pipeline.detect.seen import Extracted
 from comity.pipeline.doubts import Attempts, Doubts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.laps import Laps
@@ -56,7 +56,6 @@ def run_on_spark(
                 summary = Attempts(events, spark).run(attempt)
         finally:
             prepared.close()
-            remove_staged(candidates_beside(staging))
         laps.end("run")
         publish(staging, out, [*plan.subscribers, REJECTED], results)
         laps.end("publish")
@@ -65,27 +64,12 @@ def run_on_spark(
 
 def _stage(prepared: PreparedPlan, tables: Tables, window: Window, staging: Path, results: Results) -> Summary:
     """Stage what the plan makes of all events, its patterns included."""
-    buckets = bucket_count(prepared.spark)
-    candidates = CandidateStaging(candidates_beside(staging), buckets) if prepared.plan.patterns else None
-    batch = PlanBatch(prepared, tables, window, candidates)
     outcomes = StagedOutcomes(prepared.plan, staging, results)
-    figures = batch.stage(outcomes.write)
-    summary = outcomes.summary(figures, prepared.spark)
-    if candidates is None:
-        return summary
-    files = prepared.patterns.detect_stored(candidates.folder, buckets, batch.extracted(figures).times)
-    return _with_reports(prepared.patterns, files, summary, StagedResults(staging, results))
 
+    def detect(hits: DataFrame, seen: Extracted) -> None:
+        patterns = prepared.patterns
+        detection = BucketDetection(patterns.shared, bucket_count(prepared.spark), StoredTime())
+        outcomes.add(told_rows(patterns, hits, detection, seen))
 
-def _with_reports(
-    patterns: SparkPlanPatterns, files: Sequence[str], summary: Summary, staged: StagedResults
-) -> Summary:
-    """Add what the patterns report to what was staged."""
-    delivered = Counter(summary.delivered)
-    try:
-        for subscriber, profile, line in patterns.notifications(patterns.found(files)):
-            delivered[profile] += 1
-            staged.put(subscriber, line)
-    finally:
-        staged.close()
-    return replace(summary, delivered=dict(delivered))
+    batch = PlanBatch(prepared, tables, window, detect if prepared.plan.patterns else None)
+    return outcomes.summary(batch.stage(outcomes.write), prepared.spark)

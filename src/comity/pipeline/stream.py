@@ -7,12 +7,12 @@ batches delivered, write the rest and note what it is; this process publishes th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from comity.connect.commits import Commits, check_on_start, first_day
@@ -23,15 +23,15 @@ from comity.event.owners import ANYBODY, Owners
 from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.limits import limits
-from comity.pattern.rows import ReportRow
-from comity.pipeline.batch import BatchFigures, CandidateStaging, PlanBatch
-from comity.pipeline.batches import FileStream, Told
+from comity.pipeline.batch import BatchFigures, PlanBatch
+from comity.pipeline.batches import FileStream
 from comity.pipeline.deliver import by_bucket
 from comity.pipeline.detect.batches import PatternBatches
-from comity.pipeline.detect.extract import Extracted
 from comity.pipeline.detect.federation import SparkPlanPatterns
-from comity.pipeline.detect.patterns import bucket_count
+from comity.pipeline.detect.patterns import SparkPatterns, bucket_count
 from comity.pipeline.detect.reports import told_rows
+from comity.pipeline.detect.seen import Extracted
+from comity.pipeline.detect.state import Progress
 from comity.pipeline.failure import letting_go
 from comity.pipeline.laps import Laps
 from comity.pipeline.prepared import PreparedPlan
@@ -62,8 +62,6 @@ class StreamRun(FileStream):
     _known: Federation | None = field(default=None, init=False)
     _compiler: PlanCompiler = field(default_factory=PlanCompiler, init=False)
     _commits: Commits | None = field(default=None, init=False)
-    _attempted: int | None = field(default=None, init=False)
-    """The last batch that this process has tried."""
 
     def check_notes(self) -> int | None:
         self._pattern_batches.states.check()
@@ -95,9 +93,8 @@ class StreamRun(FileStream):
         prepared = self._current(spark)
         laps.end("compile")
         writing = self._writing(work, number, spark)
-        figures, reports = self._match(prepared, tables, work, number, writing)
+        figures = self._match(prepared, tables, number, writing)
         laps.end("match")
-        self._write_reports(prepared, work, reports, number, writing)
         written = writing.done
         for line in written.faults:
             self.quarantine.take(number, line)
@@ -126,43 +123,45 @@ class StreamRun(FileStream):
         return BatchWriting(writer, before.buckets or bucket_count(spark))
 
     def _match(
-        self, prepared: PreparedPlan, tables: Tables | SmallBatch, work: Path, number: int, writing: BatchWriting
-    ) -> tuple[BatchFigures, Sequence[str]]:
-        """Write the outcomes of a batch; gives the figures, and the files of what patterns report."""
-        batches, spark = self._pattern_batches, prepared.spark
-        before, candidates = batches.before(number, spark), None
-        if prepared.plan.patterns:
-            candidates = CandidateStaging(work / "candidates", before.buckets, before.watermark)
-            prepared.patterns.compiled = before.compiled
+        self, prepared: PreparedPlan, tables: Tables | SmallBatch, number: int, writing: BatchWriting
+    ) -> BatchFigures:
+        """Write what becomes of a batch, and what patterns report."""
+        batches = self._pattern_batches
+        before = batches.before(number, prepared.spark)
         window = Window.around(self.clock())
         late_before = writing.after.late_before(limits().late_after_s)
         if isinstance(tables, SmallBatch):
             figures = tables.take(prepared, window, late_before, writing)
             batches.pass_by(number, before, Extracted().with_times(*figures.times))
-            return figures, ()
-        batch = PlanBatch(prepared, tables, window, candidates, late_before, by_bucket(writing.buckets))
-        figures = batch.stage(lambda outcomes, _: writing.write(outcomes))
-        seen = batch.extracted(figures, is_exact=candidates is not None or all(rows.of_files for rows in tables.rows))
-        if candidates is None:  # patterns may come later, and must know how far time has come
-            batches.pass_by(number, before, seen)
-            return figures, ()
-        return figures, batches.detect(number, before, seen, candidates.folder, prepared.patterns.shared, spark)
+            return figures
 
-    def _write_reports(
-        self, prepared: PreparedPlan, work: Path, reports: Sequence[str], number: int, writing: BatchWriting
+        def detect(hits: DataFrame, seen: Extracted) -> None:
+            self._detect(prepared, hits, seen, before, number, writing)
+
+        detecting = detect if prepared.plan.patterns else None
+        batch = PlanBatch(prepared, tables, window, detecting, late_before, by_bucket(writing.buckets))
+        figures = batch.stage(lambda outcomes, _: writing.write(outcomes))
+        if detecting is None:  # patterns may come later, and must know how far time has come
+            is_exact = all(rows.of_files for rows in tables.rows)
+            batches.pass_by(number, before, batch.extracted(figures, is_exact=is_exact))
+        return figures
+
+    def _detect(
+        self,
+        prepared: PreparedPlan,
+        hits: DataFrame,
+        seen: Extracted,
+        before: Progress,
+        number: int,
+        writing: BatchWriting,
     ) -> None:
         """Write what patterns report, and events that came too late for them."""
-        if prepared.plan.patterns:
-            told = self._pattern_batches.told_at_ends(number)
-            rows = told_rows(prepared.patterns, reports, work / "candidates", told)
-            if rows is not None:
-                writing.write(by_bucket(writing.buckets)(rows, F.col("profile").isNotNull()))
-
-    def _is_again(self, number: int) -> bool:
-        """Whether there may be results of an earlier attempt at a batch."""
-        is_again = self._attempted is None or number <= self._attempted
-        self._attempted = number if self._attempted is None else max(self._attempted, number)
-        return is_again
+        batches, patterns = self._pattern_batches, prepared.patterns
+        patterns.compiled = before.compiled
+        detection = batches.detection(number, before, patterns.shared)
+        rows = told_rows(patterns, hits, detection, seen, before.watermark, batches.told_at_ends(number))
+        writing.write(by_bucket(writing.buckets)(rows, F.col("profile").isNotNull()))
+        batches.save(number, detection, seen)
 
     @property
     def _today(self) -> str:
@@ -194,9 +193,9 @@ class StreamRun(FileStream):
         prepared = self._current(spark)
         return prepared.patterns if prepared.plan.patterns else None
 
-    def _notifications(self, found: Iterable[ReportRow]) -> Iterator[Told]:
-        assert self._prepared is not None, "there are patterns"
-        return self._prepared.patterns.notifications(found)
+    def _pattern_targets(self, patterns: SparkPatterns) -> tuple[str, ...]:
+        assert isinstance(patterns, SparkPlanPatterns), "patterns of a federation have subscribers"
+        return patterns.targets
 
     def _let_go(self) -> None:
         self._commits = None

@@ -45,7 +45,7 @@ class DetectRequest:
 
 
 class Reports(Protocol):
-    """What an engine finds. The figures are complete once the last report was taken."""
+    """What an engine finds. The figures are complete once the last report was told."""
 
     @property
     def events(self) -> int:
@@ -55,8 +55,8 @@ class Reports(Protocol):
     def late(self) -> int:
         """Events that came too late to take part."""
 
-    def found(self) -> Iterator[ReportRow]:
-        """The reports."""
+    def told(self) -> Iterator[tuple[Mapping[str, int], bytes]]:
+        """The lines of some reports at a time, in the order in which they occur, and how many each profile has."""
 
 
 class LocalReports:
@@ -80,7 +80,10 @@ class LocalReports:
     def late(self) -> int:
         return self._detection.late
 
-    def found(self) -> Iterator[ReportRow]:
+    def told(self) -> Iterator[tuple[Mapping[str, int], bytes]]:
+        return (({one.profile: 1}, one.as_json() + b"\n") for one in self._found())
+
+    def _found(self) -> Iterator[ReportRow]:
         request = self._request
         records = read_events(request.events, request.taxonomy, require_time=True)
         if request.lateness_us is not None:
@@ -157,10 +160,11 @@ class SparkDetection:
     def late(self) -> int:
         return self._reports.late
 
-    def found(self) -> Iterator[ReportRow]:
+    def told(self) -> Iterator[tuple[Mapping[str, int], bytes]]:
         with tasks_told(self._spark, self._files, self._observer):
-            found = on_spark(self._spark, lambda: list(self._reports.found()))
-        found.sort(key=lambda one: (one.end, one.profile, one.start, one.id))
+            on_spark(self._spark, self._reports.find)
         for record in self._reports.rejected:
             self._on_rejected(record)
-        yield from found
+        yield self._reports.counts, b""
+        for lines in self._reports.lines():
+            yield {}, lines

@@ -1,9 +1,9 @@
-"""Patterns on a stream, batch by batch: what was staged of a batch is detected together with what is kept."""
+"""Patterns on a stream, batch by batch: how far time comes with a batch, and what is kept after it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,19 +12,58 @@ from pyspark.sql import SparkSession
 
 from comity.connect.folder import PATTERNS
 from comity.pattern.bank import LaterPatterns
-from comity.pattern.rows import ReportRow
-from comity.pipeline.detect.buckets import BucketJob, HasPatterns, PatternWork, Times, detect_buckets
-from comity.pipeline.detect.extract import LATE, Extracted, staged_files, staged_lines
-from comity.pipeline.detect.patterns import reports_of
-from comity.pipeline.detect.state import EndReport, Ends, PatternStates, Progress
+from comity.pipeline.detect.buckets import BucketDetection, HasPatterns, PatternWork, Times
+from comity.pipeline.detect.ends import EndFile, Ends, ToldAtEnds
+from comity.pipeline.detect.seen import Extracted
+from comity.pipeline.detect.state import PatternStates, Progress
 
 _FEWEST_BUCKETS = 2
 _BUCKETS_A_CORE = 2
 
 
 @dataclass(frozen=True, slots=True)
+class StreamTime:
+    """How far a stream comes with a batch."""
+
+    before: Progress
+    lateness_us: int
+    start: int | None = None
+    """Where traces start; without it, with the first event."""
+
+    def after(self, seen: Extracted, work: PatternWork) -> Progress:
+        """The progress after it; the files of what is kept are those before it."""
+        after = self.before.after(seen, self.lateness_us)
+        start = after.start if self.start is None else self.start
+        silences = frozenset(_silences(work).values())
+        return replace(after, start=start, bodies=_digest(work.bank.bodies), silences=silences)
+
+    def times(self, seen: Extracted, work: PatternWork) -> Times:
+        after = self.after(seen, work)
+        is_begun = after.start is not None and after.done is not None and after.start <= after.done
+        return Times(self.before.done, after.done, after.start if is_begun else None, came=_came(self.before, work))
+
+    def is_moved(self, seen: Extracted, work: PatternWork) -> bool:
+        after = self.after(seen, work)
+        moved = (self.before.watermark, self.before.bodies) != (after.watermark, after.bodies)
+        return moved and after.watermark is not None
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfTime:
+    """A stream has ended after a batch: what is kept is all there is."""
+
+    last: Progress
+
+    def times(self, seen: Extracted, work: PatternWork) -> Times:
+        return Times(self.last.done, None, self.last.start, self.last.newest, _came(self.last, work))
+
+    def is_moved(self, seen: Extracted, work: PatternWork) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
 class PatternBatches:
-    """Detects the patterns of a stream whose results are in a folder."""
+    """The patterns of a stream whose results are in a folder."""
 
     out: Path
     lateness_us: int
@@ -46,90 +85,57 @@ class PatternBatches:
         buckets = self.buckets or max(_FEWEST_BUCKETS, _BUCKETS_A_CORE * cores)
         return self.states.before(number) or Progress(buckets, self.compiled, start=self.start)
 
-    def detect(
-        self, number: int, before: Progress, seen: Extracted, staged: Path, shared: HasPatterns, spark: SparkSession
-    ) -> list[str]:
-        """Detect what was staged of a batch; gives the files of reports, which are beside it."""
-        after = self._after(before, seen, shared.value)
-        jobs = {bucket: self._job(number, bucket, before, staged) for bucket in _touched(before, after, staged, shared)}
-        is_begun = after.start is not None and after.done is not None and after.start <= after.done
-        came = _came(before, shared.value)
-        times = Times(before.done, after.done, after.start if is_begun else None, came=came)
-        done = detect_buckets(list(jobs.values()), shared, before.buckets, times, spark)
-        versions = {bucket: version for bucket, version in before.versions.items() if bucket not in jobs}
-        versions |= {one.bucket: number for one in done if one.kept}
-        self.states.save(number, replace(after, versions=versions))
-        return [jobs[one.bucket].reports for one in done if one.reports]
+    def detection(self, number: int, before: Progress, shared: HasPatterns) -> BucketDetection:
+        """What detects the buckets of an attempt at a batch."""
+        time = StreamTime(before, self.lateness_us, self.start)
+        return BucketDetection(shared, before.buckets, time, self.states.attempt(number, before.files))
+
+    def save(self, number: int, detection: BucketDetection, seen: Extracted) -> None:
+        """Note what is kept after a batch whose buckets are all detected."""
+        assert isinstance(detection.moving, StreamTime)
+        assert detection.states is not None
+        after = detection.moving.after(seen, detection.work)
+        self.states.save(number, replace(after, files=detection.states.after()))
 
     def pass_by(self, number: int, before: Progress, seen: Extracted) -> None:
         """Note how far time has come in a batch that no pattern asks for anything; nothing is kept of earlier ones."""
         after = before.after(seen, self.lateness_us)
-        self.states.save(number, replace(after, bodies="", silences=frozenset(), versions={}))
+        self.states.save(number, replace(after, bodies="", silences=frozenset(), files={}))
 
-    def told_at_ends(self, number: int) -> frozenset[str]:
-        """The ids of what was reported at ends before a batch, and is not reported in it again.
+    def told_at_ends(self, number: int) -> ToldAtEnds:
+        """What was reported at ends before a batch, and is not reported in it again.
 
         What was reported at an end after the batch, which is done again, does not count any more.
         """
         ends = self.states.ends
-        if any(one.batch >= number for one in ends.reports.values()):
+        if ends.last_batch is not None and ends.last_batch >= number:
             ends = ends.before(number)
             self.states.save_ends(ends)
-        return frozenset(ends.reports)
+        return ends.told(self.states.folder)
 
-    def finish(self, staged: Path, shared: HasPatterns, spark: SparkSession) -> list[str]:
-        """What closes if nothing comes after the last batch, as files of reports beside `staged`.
+    def end(self, shared: HasPatterns) -> BucketDetection:
+        """What detects what closes if nothing comes after the last batch.
 
         What is kept stays as it is: should the stream go on, it goes on as if it had not ended.
         """
         number = self.states.last_batch
         assert number is not None, "there was a batch"
         last = self.states.after(number)
-        jobs = [
-            replace(self._job(number, bucket, last, staged), candidates=(), after=None)
-            for bucket in range(last.buckets)
-            if bucket in last.versions or shared.value.has_silence(bucket, last.buckets)
-        ]
-        times = Times(last.done, None, last.start, last.newest, _came(last, shared.value))
-        detect_buckets(jobs, shared, last.buckets, times, spark)
-        return [job.reports for job in jobs]
+        return BucketDetection(shared, last.buckets, EndOfTime(last), self.states.reading(last.files))
 
-    @contextmanager
-    def ending(self, found: Iterable[ReportRow]) -> Iterator[tuple[int, list[ReportRow]]]:
-        """The last batch, and what is new of what was found at its end; it is published when the block ends well."""
+    def earlier_ends(self) -> Ends:
+        """What was told at ends before the last batch, as far as it could be found again."""
         number = self.states.last_batch
         assert number is not None, "there was a batch"
-        known = self.states.ends.before(number, self.states.after(number).done)
-        new = [one for one in found if one.id not in known.reports]
-        reports = {**known.reports, **{one.id: EndReport(one.end, number) for one in new}}
-        self.states.save_ends(Ends(number, reports))
-        yield number, new
-        self.states.save_ends(Ends(None, reports))
+        return self.states.ends.before(number, self.states.after(number).done)
 
-    def _after(self, before: Progress, seen: Extracted, work: PatternWork) -> Progress:
-        after = before.after(seen, self.lateness_us)
-        start = after.start if self.start is None else self.start
-        silences = frozenset(_silences(work).values())
-        return replace(after, start=start, bodies=_digest(work.bank.bodies), silences=silences)
-
-    def _job(self, number: int, bucket: int, before: Progress, staged: Path) -> BucketJob:
-        version = before.versions.get(bucket)
-        return BucketJob(
-            bucket,
-            staged_files(str(staged), bucket),
-            None if version is None else self.states.file(bucket, version),
-            reports_of(staged, bucket),
-            self.states.file(bucket, number),
-        )
-
-
-def _touched(before: Progress, after: Progress, staged: Path, shared: HasPatterns) -> Iterator[int]:
-    """The buckets that have candidates, or in which something can be due or no longer asked for."""
-    is_moved = (before.watermark, before.bodies) != (after.watermark, after.bodies)
-    for bucket in range(before.buckets):
-        is_waiting = bucket in before.versions or shared.value.has_silence(bucket, before.buckets)
-        if (is_moved and is_waiting and after.watermark is not None) or staged_files(str(staged), bucket):
-            yield bucket
+    @contextmanager
+    def ending(self, number: int, known: Ends, new: Sequence[EndFile]) -> Iterator[None]:
+        """What is new at the end after a batch is published when the block ends well."""
+        ends = replace(known, unpublished=number, files=(*known.files, *new))
+        self.states.save_ends(ends)
+        yield
+        self.states.save_ends(replace(ends, unpublished=None))
 
 
 def _came(before: Progress, work: PatternWork) -> LaterPatterns | None:
@@ -140,11 +146,6 @@ def _came(before: Progress, work: PatternWork) -> LaterPatterns | None:
 
 def _silences(work: PatternWork) -> dict[int, str]:
     return {number: _digest([work.bank.bodies[number]]) for number in work.silent}
-
-
-def late_lines(staged: Path) -> list[bytes]:
-    """The events that came too late, each once: it may have done so for several operands."""
-    return [line.encode() for line in sorted(set(staged_lines(str(staged), LATE)))]
 
 
 def _digest(bodies: Sequence[str]) -> str:

@@ -1,42 +1,34 @@
 """Detection on Spark: traces are spread over buckets, and each bucket is detected by one task.
 
-What an earlier job staged of a bucket's candidates is read by the task itself, together with what is kept of the
-bucket; its reports and what it keeps are files, too. All of them are made anew when a task is done again, and become
-visible only when they are whole.
+A task gets the candidates of its bucket as parcels, and with them what passed by in all tasks before. What is kept of a
+bucket between batches is read and written by the task itself.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-from pyarrow import parquet
-from pyspark.sql import SparkSession
 
-from comity.connect.durable import write_whole
-from comity.connect.sealed import Purpose, read_sealed, sealed
 from comity.event.event import Event
 from comity.event.formats.jsonlines import decode
 from comity.event.types import EventType
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limited
 from comity.pattern.bank import Bank, BankState, LaterPatterns
 from comity.pattern.bound import BoundPattern
 from comity.pattern.correlation import key_text
-from comity.pattern.rows import CANDIDATES, REPORTS, ReportRow, found_reports
+from comity.pattern.rows import REPORTS
+from comity.pattern.told import ids_of
 from comity.pattern.tree import Silence, walk
-
-STATE = Purpose(
-    "what is kept of patterns between batches",
-    "put back a copy of the results folder, or remove `.patterns` in it while no stream runs: patterns then begin "
-    "anew, and what had begun is not reported",
-    code="broken-state",
-)
+from comity.pipeline.detect.parcels import Parcel, by_bucket, parcel, table_parcels
+from comity.pipeline.detect.seen import Extracted
+from comity.pipeline.detect.state import BucketStates
 
 NO_KEY = key_text(())
 """The correlation key of a pattern that has none."""
@@ -154,69 +146,88 @@ class Times:
     came: LaterPatterns | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BucketJob:
-    """What one task does: the candidates that it reads, and the files that it writes."""
+class Moving(Protocol):
+    """How far time comes with a batch, which every bucket works out by itself."""
 
-    bucket: int
-    candidates: tuple[str, ...]
-    before: str | None
-    """The file of what is kept; None when that is nothing."""
-    reports: str
-    after: str | None
-    """The file of what is kept then; None when that is not asked for."""
+    def times(self, seen: Extracted, work: PatternWork) -> Times:
+        """From where to where time is complete, when it is known what passed by."""
+
+    def is_moved(self, seen: Extracted, work: PatternWork) -> bool:
+        """Whether anything can have become due by it."""
 
 
 @dataclass(frozen=True, slots=True)
-class BucketDone:
-    """What became of a bucket."""
+class StoredTime:
+    """All is there: nothing happens after it."""
 
-    bucket: int
-    reports: int
-    kept: bool
-    """Whether anything is kept, so that there is a file of it."""
+    until: int | None = None
+    start: int | None = None
+    """Where traces start; without it, with the first event."""
+
+    def times(self, seen: Extracted, work: PatternWork) -> Times:
+        return Times(None, self.until, seen.earliest if self.start is None else self.start, seen.latest)
+
+    def is_moved(self, seen: Extracted, work: PatternWork) -> bool:
+        return True
 
 
-def detect_buckets(
-    jobs: Sequence[BucketJob], shared: HasPatterns, buckets: int, times: Times, spark: SparkSession
-) -> list[BucketDone]:
-    """Detect these buckets, each in a task."""
-    if not jobs:
-        return []
-    worker = BucketWorker(shared, tuple(jobs), buckets, times, limits())
-    tasks = spark.range(0, len(jobs), 1, len(jobs))
-    done = tasks.mapInArrow(worker.batches, "bucket int, reports long, kept boolean").collect()
-    return [BucketDone(row["bucket"], row["reports"], row["kept"]) for row in done]
+@dataclass(frozen=True, slots=True)
+class BucketDetection:
+    """Detects buckets, in a worker."""
+
+    shared: HasPatterns
+    buckets: int
+    moving: Moving
+    states: BucketStates | None = None
+    """What is kept of a stream; None when nothing is."""
+
+    @property
+    def work(self) -> PatternWork:
+        return self.shared.value
+
+    def reports(self, bucket: int, candidates: pa.Table, seen: Extracted) -> pa.Table:
+        """The reports on the candidates of a bucket and on what was kept of it; what is kept then is written."""
+        is_waiting = self.work.has_silence(bucket, self.buckets) or bucket in (
+            self.states.before if self.states else ()
+        )
+        if not candidates.num_rows and not (is_waiting and self.moving.is_moved(seen, self.work)):
+            return REPORTS.empty_table()
+        before = None if self.states is None else self.states.read(bucket)
+        times = self.moving.times(seen, self.work)
+        reports, after = detect_bucket(self.work, bucket, self.buckets, candidates, times, before)
+        if self.states is not None:
+            self.states.write(bucket, None if _is_empty(after) else after)
+        return reports
+
+
+Tell = Callable[[pa.Table, Sequence[BoundPattern]], pa.Table]
+"""From reports to their identities and lines, as columns (`comity.pattern.told`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketWorker:
-    """The worker's side."""
+    """Detects the buckets whose parcels come, and sends reports on by their identities."""
 
-    shared: HasPatterns
-    jobs: tuple[BucketJob, ...]
-    buckets: int
-    times: Times
+    detection: BucketDetection
+    tell: Tell
     bounds: Limits
 
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What became of each job, whose number comes in."""
+        """Parcels of reports and of lines, and from one bucket what passed by in all of them."""
         with limited(**asdict(self.bounds)):
-            for batch in batches:
-                done = [self.detect(self.jobs[number]) for number in batch.column(0).to_pylist()]
-                yield pa.RecordBatch.from_pylist([asdict(one) for one in done], schema=_DONE)
+            for bucket, came in by_bucket(batches).items():
+                yield from came.lines(bucket)
+                if bucket == 0:
+                    yield parcel(bucket, Parcel.SEEN, msgspec.json.encode(came.seen))
+                found = self.detection.reports(bucket, came.candidates, came.seen)
+                told = self.tell(found, self.detection.work.patterns)
+                yield from table_parcels(Parcel.REPORTS, told, _places(told, self.detection.buckets))
 
-    def detect(self, job: BucketJob) -> BucketDone:
-        """Detect a bucket, and write what was found and what is kept."""
-        state = None if job.before is None else BankState.decode(read_sealed(Path(job.before), STATE))
-        candidates = read_candidates(job.candidates)
-        reports, state = detect_bucket(self.shared.value, job.bucket, self.buckets, candidates, self.times, state)
-        write_whole(Path(job.reports), _as_bytes(reports))
-        kept = job.after is not None and not _is_empty(state)
-        if kept:
-            assert job.after is not None
-            write_whole(Path(job.after), sealed(state.encode()))
-        return BucketDone(job.bucket, reports.num_rows, kept)
+
+def _places(told: pa.Table, buckets: int) -> npt.NDArray[np.int64]:
+    """By report, a bucket that its identity decides."""
+    digests = np.frombuffer(ids_of(told), np.uint64)
+    return (digests[::2] % buckets).astype(np.int64)
 
 
 def detect_bucket(
@@ -229,7 +240,7 @@ def detect_bucket(
 ) -> tuple[pa.Table, BankState]:
     """The reports on the candidates of a bucket and on what was kept of it, and what is kept then."""
     owned = work.owned(bucket, buckets)
-    own = _renumbered(candidates, _places(owned, len(work.patterns)))
+    own = _renumbered(candidates, _positions(owned, len(work.patterns)))
     times = _with_last(times, candidates)
     came = None if times.came is None else times.came.among(owned)
     reports, state = work.bank_of(owned, own.num_rows).detect(
@@ -245,25 +256,7 @@ def _with_last(times: Times, candidates: pa.Table) -> Times:
     return replace(times, last=int(np.max(candidates.column("time").to_numpy())))
 
 
-_DONE = pa.schema([("bucket", pa.int32()), ("reports", pa.int64()), ("kept", pa.bool_())])
-
-
-def read_candidates(files: Sequence[str]) -> pa.Table:
-    """The candidates that were staged in files."""
-    tables = [parquet.read_table(file, columns=CANDIDATES.names, partitioning=None) for file in files]
-    return pa.concat_tables([table.cast(CANDIDATES) for table in tables] or [CANDIDATES.empty_table()])
-
-
-def read_found(files: Sequence[str], patterns: Sequence[BoundPattern]) -> Iterator[ReportRow]:
-    """The reports in files that the tasks wrote, one by one, each once."""
-    told: set[str] = set()
-    for file in files:
-        with pa.ipc.open_stream(file) as reader:
-            for batch in reader:
-                yield from found_reports(pa.Table.from_batches([batch]), patterns, told)
-
-
-def _places(owned: Sequence[int], count: int) -> np.ndarray[Any, Any]:
+def _positions(owned: Sequence[int], count: int) -> np.ndarray[Any, Any]:
     places = np.full(count + 1, -1, np.int32)
     places[list(owned)] = np.arange(len(owned))
     return places
@@ -285,10 +278,3 @@ def _is_empty(state: BankState) -> bool:
 
 _LONGEST_WITHOUT_TRACES = 20
 """Bytes of two ints and of an empty list."""
-
-
-def _as_bytes(reports: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, REPORTS) as writer:
-        writer.write_table(reports, max_chunksize=10_000)
-    return bytes(sink.getvalue().to_pybytes())

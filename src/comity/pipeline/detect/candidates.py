@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -17,16 +18,29 @@ from comity.federation.model import OPERAND
 from comity.pattern.bank import Bank
 from comity.pattern.correlation import Path
 from comity.pattern.occurrence import NO_TIE
+from comity.pattern.rows import CANDIDATES
 from comity.pipeline.columns.columns import TypedColumns
 from comity.pipeline.deliver import complete
 from comity.pipeline.detect.buckets import NO_KEY, salts_of
-from comity.pipeline.detect.extract import COUNTED, LATE, ROWS
 from comity.pipeline.lines import Attributes, json_line
 from comity.pipeline.mapped import Followed, follow, keep, kept_on
 from comity.pipeline.operands import quoted
 from comity.plan.stages import PlannedPattern
 from comity.plan.ways import Way, Ways
 
+LATE, COUNTED = -2, -3
+"""The buckets of events that came too late, and of rows that count."""
+ROWS = pa.schema(
+    [
+        *CANDIDATES,
+        pa.field("bucket", pa.int32()),
+        pa.field("counted", pa.int64()),
+        pa.field("earliest", pa.int64()),
+        pa.field("latest", pa.int64()),
+    ]
+)
+"""Candidates, each with its bucket. In rows that count, `counted` says how many events stand behind the rows around
+it, `earliest` and `latest` the times of the first and the last one of them, of whatever type."""
 _Key = tuple[int, tuple[tuple[Path, ...], ...]]
 """A way, and the attributes that make up each part of a correlation key."""
 _Tie = tuple[int, Path]
@@ -75,7 +89,7 @@ class OperandColumns:
         self._contested = _contested(ways)
 
     def rows(self, hits: DataFrame, buckets: int, late_before: int | None, spark: SparkSession) -> DataFrame:
-        """The rows that `detect.extract.stage` takes: candidates, and those that count."""
+        """Candidates, events that came too late, and rows that count."""
         asked = [
             (one.label, one.way, one.pattern, one.operand, one.salt, one.key, one.tie, late_before)
             for one in self._asked

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from comity.connect.notification import notification_line
 from comity.event.formats.jsonlines import encode
+from comity.pattern.bound import BoundPattern
 from comity.pattern.notification import report_event
-from comity.pattern.rows import ReportRow
+from comity.pattern.told import told_as
+from comity.pipeline.detect.buckets import Tell
 from comity.pipeline.detect.candidates import OperandColumns
-from comity.pipeline.detect.extract import Extracted, stage
 from comity.pipeline.detect.patterns import SparkPatterns
 from comity.plan.stages import Plan, PlannedPattern
 from comity.plan.ways import Ways
@@ -39,17 +40,21 @@ class SparkPlanPatterns(SparkPatterns):
             self._columns = OperandColumns(self.planned, self.ways)
         return self._columns.rows(hits, buckets, late_before_us, self.spark)
 
-    def stage(self, hits: DataFrame, folder: Path, buckets: int, late_before_us: int | None, mode: str) -> Extracted:
-        """Stage the candidates among hits."""
-        return stage(self.candidates(hits, buckets, late_before_us), str(folder), buckets, mode=mode)
+    @property
+    def tell(self) -> Tell:
+        return told_notifications
 
-    def notifications(self, found: Iterable[ReportRow]) -> Iterator[tuple[str, str, bytes]]:
-        """Subscriber, profile and line of each report."""
-        subscribers = self.subscribers
-        for one in found:
-            yield subscribers[one.profile], one.profile, notification_line(encode(report_event(one)), one.profile)
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """By pattern, who is told."""
+        return tuple(one.subscriber for one in self.planned)
 
     @property
     def subscribers(self) -> dict[str, str]:
         """By profile, who is told."""
-        return {one.bound.name: one.subscriber for one in self.planned}
+        return dict(zip(self.names, self.targets, strict=True))
+
+
+def told_notifications(reports: pa.Table, patterns: Sequence[BoundPattern]) -> pa.Table:
+    """Reports with their identities, and as notifications, which have the events in them."""
+    return told_as(reports, patterns, lambda one: notification_line(encode(report_event(one)), one.profile))

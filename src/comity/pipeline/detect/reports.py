@@ -1,16 +1,14 @@
-"""What composite profiles report, as DataFrames of notifications that workers make.
+"""What composite profiles report, as DataFrames that workers make: one exchange by bucket, and no files.
 
-Of a batch that is complete: one shuffle by bucket, and no files. Candidates of a bucket are detected together by one
-worker. Where a silence is looked for, each bucket also gets one row that is no candidate, with the times of the first
-and the last event of all. Of a batch of a stream: what was detected stands in files, together with what is kept.
+Candidates of a bucket are detected together by one worker. Where a silence is looked for, each bucket also gets one row
+that is no candidate, with the times of the first and the last event of all, unless these are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -23,15 +21,15 @@ from comity.connect.folder import LATE
 from comity.connect.notification import notification_line
 from comity.event.formats.jsonlines import encode
 from comity.limits import Limits, limited, limits
-from comity.pattern.notification import report_event
+from comity.pattern.notification import report_event, report_source
 from comity.pattern.rows import CANDIDATES, ReportRow, found_reports
-from comity.pipeline.detect.buckets import HasPatterns, Times, detect_bucket, read_found
-from comity.pipeline.detect.extract import COUNTED, ROWS, staged_files
-from comity.pipeline.detect.extract import LATE as LATE_BUCKET
+from comity.pipeline.detect.buckets import BucketDetection, HasPatterns, Tell, Times, detect_bucket
+from comity.pipeline.detect.candidates import COUNTED, ROWS
+from comity.pipeline.detect.candidates import LATE as LATE_BUCKET
+from comity.pipeline.detect.ends import NOTHING_TOLD, ToldAtEnds
 from comity.pipeline.detect.federation import SparkPlanPatterns
 from comity.pipeline.detect.patterns import bucket_count
-from comity.pipeline.worker import batched
-from comity.pipeline.wrap import NO_GLOBS
+from comity.pipeline.detect.seen import Extracted
 
 _TOLD = pa.schema(
     [
@@ -117,46 +115,80 @@ def _times(clocks: pa.Table) -> Times:
     return Times(start=clocks.column("earliest")[0].as_py(), last=clocks.column("latest")[0].as_py())
 
 
-# Of a batch of a stream
+# Of a batch whose times are known
 
 
-def told_rows(patterns: SparkPlanPatterns, reports: Sequence[str], staged: Path, told: Set[str]) -> DataFrame | None:
-    """Rows as hits become (`to`, the identity, `line`), of reports in files but those that were told, and of events
-    that were staged as late. None if there are none.
+def told_rows(
+    patterns: SparkPlanPatterns,
+    hits: DataFrame,
+    detection: BucketDetection,
+    seen: Extracted,
+    late_before: int | None = None,
+    known: ToldAtEnds = NOTHING_TOLD,
+) -> DataFrame:
+    """Rows as hits become (`to`, the identity, `day`, `line`), of what is reported on hits but was not told at an end,
+    and of events that came too late. A report may come twice, if its events did.
     """
-    found: list[DataFrame] = []
-    if reports:
-        worker = ReportFiles(patterns.shared, patterns.subscribers, tuple(reports), frozenset(told), limits())
-        tasks = patterns.spark.range(0, len(reports), 1, len(reports))
-        made = tasks.mapInArrow(worker.batches, from_arrow_schema(_TOLD))
-        to, line = F.col("subscriber").alias("to"), F.col("notification").alias("line")
-        found.append(made.select(to, "profile", "source", "id", line))
-    if late := staged_files(str(staged), LATE_BUCKET):
-        nothing = [F.lit(None).cast("string").alias(name) for name in ("profile", "source", "id")]
-        lines = patterns.spark.read.option(*NO_GLOBS).parquet(*late)
-        found.append(lines.select(F.lit(LATE).alias("to"), *nothing, "line"))
-    return reduce(DataFrame.union, found) if found else None
+    rows = patterns.candidates(hits, detection.buckets, late_before).filter(F.col("bucket") != COUNTED)
+    crc = F.crc32(F.col("line").cast("binary")) % detection.buckets
+    place = F.when(F.col("bucket") == LATE_BUCKET, crc).otherwise(F.col("bucket")).cast("int").alias(_PLACE)
+    every = patterns.spark.range(detection.buckets).select(F.col("id").cast("int").alias(_PLACE))
+    columns = [place, *(name for name in (*CANDIDATES.names, "bucket"))]
+    sent = rows.select(*columns).unionByName(every, allowMissingColumns=True)
+    worker = CandidateWorker(detection, patterns.tell, patterns.targets, seen, known, limits())
+    sent = sent.repartitionById(detection.buckets, F.col(_PLACE))
+    return sent.mapInArrow(worker.batches, from_arrow_schema(_OUTCOMES))
+
+
+_PLACE = "place"
+_OUTCOMES = pa.schema([(name, pa.string()) for name in ("to", "profile", "source", "id", "day", "line")])
 
 
 @dataclass(frozen=True, slots=True)
-class ReportFiles:
-    """The worker's side: from reports in files to notifications."""
+class CandidateWorker:
+    """The worker's side: from the candidates of buckets to what is told."""
 
-    shared: HasPatterns
-    subscribers: Mapping[str, str]
-    files: tuple[str, ...]
-    told: frozenset[str]
-    """Ids of reports that are left out."""
+    detection: BucketDetection
+    tell: Tell
+    targets: tuple[str, ...]
+    """By pattern, who is told."""
+    seen: Extracted
+    known: ToldAtEnds
     bounds: Limits
 
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The notifications in the files whose numbers come in."""
+        """The outcomes of the buckets whose rows come; each has one row at least."""
         with limited(**asdict(self.bounds)):
-            for batch in batches:
-                files = [self.files[number] for number in batch.column(0).to_pylist()]
-                for some in batched(read_found(files, self.shared.value.patterns), _REPORTS_AT_ONCE):
-                    rows = [_told(one, self.subscribers) for one in some if one.id not in self.told]
-                    yield pa.RecordBatch.from_pylist(rows, schema=_TOLD)
+            rows = pa.Table.from_batches(list(batches))
+            if not rows.num_rows:
+                return
+            for bucket in pc.unique(rows.column(_PLACE)).to_pylist():
+                yield from self._bucket(bucket, rows.filter(pc.equal(rows.column(_PLACE), bucket)))
+
+    def _bucket(self, bucket: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        own = rows.filter(pc.equal(rows.column("bucket"), bucket))
+        late = rows.filter(pc.equal(rows.column("bucket"), LATE_BUCKET))
+        lines = pc.unique(late.column("line")).to_pylist()
+        yield from pa.Table.from_pylist([{"to": LATE, "line": line} for line in lines], schema=_OUTCOMES).to_batches()
+        candidates = own.select(CANDIDATES.names).cast(CANDIDATES)
+        patterns = self.detection.work.patterns
+        told = self.known.without(self.tell(self.detection.reports(bucket, candidates, self.seen), patterns))
+        for batch in told.to_batches(_REPORTS_AT_ONCE):
+            yield self._outcomes(batch)
+
+    def _outcomes(self, told: pa.RecordBatch) -> pa.RecordBatch:
+        numbers = told.column("pattern")
+        names = [one.name for one in self.detection.work.patterns]
+        days = pc.strftime(told.column("end").cast(pa.timestamp("us")), "%Y-%m-%d")
+        columns = [
+            pa.array(self.targets, pa.string()).take(numbers),
+            pa.array(names, pa.string()).take(numbers),
+            pa.array([report_source(name) for name in names], pa.string()).take(numbers),
+            pa.array([one.hex() for one in told.column("id").to_pylist()], pa.string()),
+            days,
+            pc.utf8_rtrim(told.column("line").cast(pa.large_string()), "\n").cast(pa.string()),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=_OUTCOMES)
 
 
 _REPORTS_AT_ONCE = 10_000

@@ -6,16 +6,58 @@ first time, and replaces what it wrote; so every report is made in one batch, wh
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from comity.connect.durable import write_whole
-from comity.connect.sealed import read_note, read_sealed, sealed_note
-from comity.pipeline.detect.buckets import STATE
-from comity.pipeline.detect.extract import Extracted
+from comity.connect.sealed import read_note, read_sealed, sealed, sealed_note
+from comity.pattern.bank import BankState
+from comity.pipeline.detect.ends import STATE, Ends
+from comity.pipeline.detect.seen import Extracted
 
 _ENDS = "ends"
+_NOTHING = ".none"
+
+
+@dataclass(frozen=True, slots=True)
+class BucketStates:
+    """What is kept of buckets, in files that are written once: those that counted before a batch are read, and those of
+    one attempt at the batch are written. A task that runs twice writes the same.
+    """
+
+    folder: str
+    before: Mapping[int, str]
+    """By bucket, the file of what is kept; of others nothing is."""
+    attempt: str | None = None
+    """What the names of the files begin with that are written; None if nothing is to be."""
+
+    def read(self, bucket: int) -> BankState | None:
+        """What was kept of a bucket."""
+        name = self.before.get(bucket)
+        return None if name is None else BankState.decode(read_sealed(Path(self.folder, name), STATE))
+
+    def write(self, bucket: int, state: BankState | None) -> None:
+        """Keep this of a bucket."""
+        if self.attempt is None:
+            return
+        if state is not None:
+            write_whole(Path(self.folder, f"{self.attempt}-{bucket}"), sealed(state.encode()))
+        elif bucket in self.before:
+            write_whole(Path(self.folder, f"{self.attempt}-{bucket}{_NOTHING}"), b"")
+
+    def after(self) -> dict[int, str]:
+        """By bucket, the file of what is kept now that all tasks are done."""
+        assert self.attempt is not None, "something is written"
+        found = dict(self.before)
+        within, start = self.attempt.split("/")
+        for path in Path(self.folder, within).glob(f"{start}-*"):
+            bucket = int(path.name.removesuffix(_NOTHING).removeprefix(f"{start}-"))
+            found.pop(bucket, None)
+            if not path.name.endswith(_NOTHING):
+                found[bucket] = f"{within}/{path.name}"
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +76,15 @@ class Progress:
     """Stands for the patterns of the batch."""
     silences: frozenset[str] = frozenset()
     """Stands for each of them that has a silence: those that come later begin later."""
+    files: Mapping[int, str] = field(default_factory=dict)
+    """By bucket, the file of what is kept of it; nothing is kept of the others."""
     versions: Mapping[int, int] = field(default_factory=dict)
-    """By bucket, the batch that wrote what is kept of it; nothing is kept of the others."""
+    """The same as it was noted before files had names of their own: the batch that wrote it."""
+
+    def __post_init__(self) -> None:
+        earlier = {bucket: f"{version:08d}/{bucket}" for bucket, version in self.versions.items()}
+        object.__setattr__(self, "files", {**earlier, **self.files})
+        object.__setattr__(self, "versions", {})
 
     def after(self, seen: Extracted, lateness_us: int) -> Progress:
         """The times when another batch was seen."""
@@ -57,33 +106,6 @@ def _of(choose: Callable[[list[int]], int], one: int | None, other: int | None) 
 
 
 @dataclass(frozen=True, slots=True)
-class EndReport:
-    """A report that was made because the stream ended."""
-
-    end: int
-    """The time at which it occurs."""
-    batch: int
-    """The last batch before that end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """What was reported at the ends of a stream, which may have gone on after them."""
-
-    unpublished: int | None = None
-    """The last batch before an end of which the reports are noted, and perhaps not published."""
-    reports: Mapping[str, EndReport] = field(default_factory=dict)
-    """By identity; those that could be found again."""
-
-    def before(self, batch: int, since: int | None = None) -> Ends:
-        """Those of ends before a batch, as far as they can be found again when the time up to `since` is done."""
-        left = {
-            name: one for name, one in self.reports.items() if one.batch < batch and (since is None or one.end > since)
-        }
-        return Ends(self.unpublished if self.unpublished is not None and self.unpublished < batch else None, left)
-
-
-@dataclass(frozen=True, slots=True)
 class PatternStates:
     """The versions in a results folder."""
 
@@ -99,9 +121,13 @@ class PatternStates:
         """The last batch that noted anything."""
         return max(self._batches(), default=None)
 
-    def file(self, bucket: int, version: int) -> str:
-        """Where a version of a bucket is kept."""
-        return str(self.folder / f"{version:08d}" / str(bucket))
+    def reading(self, files: Mapping[int, str]) -> BucketStates:
+        """What is kept, for tasks that only read it."""
+        return BucketStates(str(self.folder), files)
+
+    def attempt(self, batch: int, files: Mapping[int, str]) -> BucketStates:
+        """What is kept, for the tasks of an attempt at a batch."""
+        return BucketStates(str(self.folder), files, f"{batch:08d}/{uuid.uuid4().hex[:12]}")
 
     def save(self, batch: int, progress: Progress) -> None:
         """Note that a batch has written its versions."""
@@ -123,8 +149,8 @@ class PatternStates:
     def forget_before(self, batch: int) -> None:
         """Remove what no batch from this one on can ask for, now that it is published."""
         kept = [number for number in self._batches() if number in (self._earlier(batch), batch)]
-        versions = (pair for number in kept for pair in self._read(number).versions.items())
-        needed = {self.file(bucket, version) for bucket, version in versions}
+        files = [name for number in kept for name in self._read(number).files.values()]
+        needed = {str(self.folder / name) for name in (*files, *(one.name for one in self.ends.files))}
         for number in self._batches():
             if number not in kept:
                 self._note(number).unlink()
@@ -140,10 +166,11 @@ class PatternStates:
 
     def check(self) -> None:
         """Raise `Permanent` for a file that is damaged or missing, before a stream relies on it."""
-        read_note(self.folder / _ENDS, Ends, STATE)
+        for file in self.ends.files:
+            read_sealed(self.folder / file.name, STATE)
         for number in sorted(self._batches())[-2:]:  # no batch asks for those before
-            for bucket, version in self._read(number).versions.items():
-                read_sealed(Path(self.file(bucket, version)), STATE)
+            for name in self._read(number).files.values():
+                read_sealed(self.folder / name, STATE)
 
     def _read(self, batch: int) -> Progress:
         found = read_note(self._note(batch), Progress, STATE)

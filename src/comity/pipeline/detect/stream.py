@@ -1,28 +1,30 @@
 """Composite profiles on a stream on Spark: each report once, across restarts and changes of profiles.
 
-A batch of files is staged as candidates, detected together with what is kept of earlier ones, and published under its
-number: reports in `reports`, records that are no events in `rejected`, events that came too late in `late`.
+A batch of files is one job: workers read it, detect it together with what is kept of earlier ones, and write what is
+published under its number: reports in `reports`, records that are no events in `rejected`, events that came too late in
+`late`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from comity.connect.folder import LATE, REJECTED
+from comity.connect.folder import LATE, REJECTED, publish_batch
 from comity.event.taxonomy import Taxonomy
 from comity.event.window import Window
 from comity.pattern.bound import BoundPattern
 from comity.pattern.bounds import check_bounded
-from comity.pattern.rows import ReportRow
-from comity.pipeline.batches import FileStream, Told
-from comity.pipeline.detect.batches import PatternBatches, late_lines
-from comity.pipeline.detect.extract import REFUSED, staged_lines
+from comity.pipeline.batches import FileStream
+from comity.pipeline.detect.batches import PatternBatches
 from comity.pipeline.detect.patterns import SparkPatterns
-from comity.pipeline.detect.run import candidates_of, patterns_over
+from comity.pipeline.detect.pieces import parcels_of
+from comity.pipeline.detect.run import patterns_over
+from comity.pipeline.detect.taking import Extracting
+from comity.pipeline.detect.telling import ReportWriter, tell
 from comity.pipeline.failure import letting_go
 from comity.pipeline.laps import Laps
 from comity.pipeline.read import Inputs
@@ -51,32 +53,37 @@ class DetectStream(FileStream):
         return self._pattern_batches.states.last_batch
 
     def _take(self, spark: SparkSession, inputs: Inputs, number: int, work: Path, laps: Laps) -> Summary:
-        batches, staged = self._pattern_batches, work / "candidates"
+        batches, patterns = self._pattern_batches, self._patterns_of_now(spark)
         before = batches.before(number, spark)
-        patterns = self._patterns_of_now(spark)
         patterns.compiled = before.compiled
-        window = Window.around(self.clock())
-        seen = candidates_of(patterns).stage(inputs, str(staged), before.buckets, window, before.watermark)
-        laps.end("match")
-        files = batches.detect(number, before, seen, staged, patterns.shared, spark)
+        how = Extracting(before.buckets, Window.around(self.clock()), before.watermark)
+        detection = batches.detection(number, before, patterns.shared)
+        known, targets = batches.told_at_ends(number), self._pattern_targets(patterns)
+        writer = ReportWriter(str(work), self.results, patterns.names, targets, known)
+        told = tell(parcels_of(inputs, patterns.shared, how, spark), patterns.worker(detection), writer)
         laps.end("detect")
-        told = batches.told_at_ends(number)
-        found = (one for one in patterns.found(files) if one.id not in told)
-        summary = self._publish(number, self._told_of(staged, found))
+        for line in told.faults:
+            self.quarantine.take(number, line)
+        batches.save(number, detection, told.seen)
+        is_again = self._is_again(number)
+        publish_batch(told.files, self.out, self._targets(at_end=False), self.results, number, is_again=is_again)
         batches.states.forget_before(number)
         laps.end("publish")
-        counts = {one.name: summary.delivered.get(one.name, 0) for one in patterns.patterns}
-        return replace(summary, records=seen.events + seen.rejected, delivered=counts)
-
-    def _told_of(self, staged: Path, found: Iterable[ReportRow]) -> Iterator[Told]:
-        yield from self._notifications(found)
-        for line in staged_lines(str(staged), REFUSED):
-            yield REJECTED, None, line.encode()
-        for event in late_lines(staged):
-            yield LATE, None, event
+        reasons, delivered = told.reasons, told.delivered
+        return Summary(
+            told.seen.events + told.seen.rejected,
+            reasons.total,
+            {name: delivered[name] for name in patterns.names},
+            told.late,
+            rejected_by_code=dict(reasons.counts),
+            rejected_examples=reasons.examples,
+        )
 
     def _targets(self, at_end: bool) -> Sequence[str]:
         return (REPORTS_FOLDER,) if at_end else (REPORTS_FOLDER, REJECTED, LATE)
+
+    def _pattern_targets(self, patterns: SparkPatterns) -> tuple[str, ...]:
+        return (REPORTS_FOLDER,) * len(patterns.patterns)
 
     @property
     def _pattern_batches(self) -> PatternBatches:
@@ -90,9 +97,6 @@ class DetectStream(FileStream):
             self._let_go()
             self._prepared = patterns_over(patterns, self.taxonomy, spark)
         return self._prepared
-
-    def _notifications(self, found: Iterable[ReportRow]) -> Iterator[Told]:
-        return ((REPORTS_FOLDER, one.profile, one.as_json()) for one in found)
 
     def _let_go(self) -> None:
         if self._prepared is not None:
