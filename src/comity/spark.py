@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from comity.pipeline.detect.frames import detect
 from comity.pipeline.frame_stream import stream
 from comity.pipeline.frames import deliver, explain, match, rejected
 
-__all__ = ["deliver", "explain", "match", "rejected", "stream"]
+__all__ = ["deliver", "detect", "explain", "match", "rejected", "stream"]
