@@ -28,6 +28,7 @@ def test_what_is_kept_outlives_the_file(tmp_path: Path) -> None:
     Quarantine(tmp_path).take(3, record)
     kept = [path for path in (tmp_path / "quarantine").iterdir() if path.suffix == ".avro"]
     assert [path.read_bytes() for path in kept] == [b"Obj"]
+    assert not list((tmp_path / "quarantine").glob(".*"))
 
 
 def test_files_with_the_longest_names_are_kept_apart(tmp_path: Path) -> None:

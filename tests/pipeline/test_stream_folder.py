@@ -86,6 +86,21 @@ def test_a_file_that_is_older_than_the_others_is_read(spark: SparkSession, tmp_p
     assert {line["id"] for line in lines(out / "fire_station")} == {"1", "2"}
 
 
+def test_files_are_read_once_whatever_their_names_are(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark names files as they are: neither as parts of an address, nor as patterns."""
+    events, out = tmp_path / "events", tmp_path / "out"
+    names = ["a.jsonl", "b%41.jsonl", "c#1.jsonl", "d?x=1&y.jsonl", "[a-d]*.jsonl", "e f+ü.jsonl"]
+    for name in names:
+        write(events / name, id=name)
+        write(events / f"not {name}", id=name, type="house_a.Nothing")
+    stream = StreamRun(WatchedFederation(EXAMPLE), out=out)
+    stream.start(spark, [events], trigger_s=0, until_empty=True, files_per_batch=20).awaitTermination()
+    stream.close()
+    assert sorted(line["id"] for line in lines(out / "fire_station")) == sorted(names * 2)
+    refused = [Path(line["file"]).name for line in lines(out / "rejected")]
+    assert sorted(refused) == sorted(f"not {name}" for name in names)
+
+
 def test_a_broken_parquet_file_is_rejected_and_the_rest_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     events, out = tmp_path / "events", tmp_path / "out"
     write(events / "1.jsonl")

@@ -89,7 +89,10 @@ class Quarantine:
         except OSError:  # it is gone, or cannot be read at all
             partial.unlink(missing_ok=True)
             return target.exists()
-        partial.replace(target)
+        if target.exists() and target.samefile(partial):  # then the system would leave both
+            partial.unlink()
+        else:
+            partial.replace(target)
         return True
 
 

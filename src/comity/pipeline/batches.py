@@ -34,7 +34,6 @@ from comity.pipeline.doubt_notes import DoubtNotes
 from comity.pipeline.doubts import NO_DOUBTS, Attempts, Doubts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.laps import Laps
-from comity.pipeline.line_numbers import plain_path
 from comity.pipeline.read import Inputs
 from comity.plan.stages import Summary
 
@@ -203,10 +202,11 @@ class FileStream(ABC):
 
     def _take_files(self, paths: DataFrame, number: int) -> None:
         self.look_around()
-        files = [plain_path(row["path"]) for row in paths.collect()]
+        # Beside a file whose name looks like a pattern Spark gives the others twice.
+        files = list(dict.fromkeys(_named(row["path"]) for row in paths.collect()))
         sync_checkpoint(self.out / CHECKPOINT, number)
         with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
-            self._attempt(paths.sparkSession, [file for file in files if file is not None], number)
+            self._attempt(paths.sparkSession, files, number)
 
     def _attempt(self, spark: SparkSession, files: list[str], number: int) -> None:
         notes = DoubtNotes(self.out)
@@ -226,6 +226,11 @@ def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **option
     # Spark passes over files that are a week older than the newest one it saw, without a word.
     reader = reader.option("maxFileAge", f"{limits().max_age_days + 1}d")
     return reader.option("pathGlobFilter", _EVENT_FILES).options(**options).load(str(folder)).select("path")
+
+
+def _named(path: str) -> str:
+    """A file of this machine by its path. Here Spark gives names as they are, so `%`, `#` and `?` are parts of them."""
+    return f"/{path.removeprefix('file:').lstrip('/')}" if path.startswith("file:") else path
 
 
 def attempt_folder(out: Path, number: int) -> Path:
