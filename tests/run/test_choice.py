@@ -44,5 +44,5 @@ def test_a_run_on_spark_tells_only_of_what_would_have_been_clearly_quicker() -> 
     assert small.after_spark(1.2) is None
     told = small.after_spark(8.0)
     assert told is not None
-    assert told.startswith("--engine local would have been quicker: some 1.0 s for about 6.0 MB")
+    assert told.startswith("--engine local would have been quicker: some 1.5 s for about 6.0 MB")
     assert large.after_spark(20.0) is None

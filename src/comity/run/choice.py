@@ -14,7 +14,7 @@ from comity.run.request import Engine
 
 _UNPACKED = {".gz": 8, ".parquet": 5, ".avro": 3}
 """How many bytes of JSON about one byte of such files stands for."""
-_HERE_BYTES_PER_S, _SPARK_BYTES_PER_S = 6_000_000, 100_000_000
+_HERE_BYTES_PER_S, _SPARK_BYTES_PER_S = 4_000_000, 100_000_000
 _SPARK_START_S = 6.0
 _CLEARLY = 0.7
 """The share of Spark's time that this process may take for it to be told afterwards."""
