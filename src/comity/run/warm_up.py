@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from comity.federation import load
 from comity.run.observer import Observer
@@ -13,9 +13,6 @@ from comity.run.request import Engine, RunRequest, StreamPace
 from comity.run.sources import event_sources
 from comity.run.stored import run_stored
 from comity.run.stream import run_stream
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _EXAMPLES = Path(__file__).parents[1] / "examples"
 _ROWS = 1_000
@@ -54,11 +51,11 @@ def warm_up(observer: Observer, *, again: bool = False) -> WarmUp:
     return WarmUp(archive, is_new=True)
 
 
-def _run_everything(folder: Path, spark: SparkSession) -> None:
+def _run_everything(folder: Path, spark: Any) -> None:
     """Stored events and a stream with patterns, lines and rows: what is loaded for them is in the archive."""
     run_stored(_example("two_houses", folder), Engine.SPARK)
     run_stream(_example("active_city", folder), StreamPace(0, until_empty=True))
-    rows: Any = str(folder / "rows")
+    rows = str(folder / "rows")
     spark.range(_ROWS).selectExpr("id", "cast(id % 7 as string) as name").write.parquet(rows)
     spark.read.parquet(rows).where("id > 10").groupBy("name").count().orderBy("name").collect()
 
