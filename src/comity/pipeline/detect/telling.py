@@ -95,7 +95,7 @@ class ReportWriter:
                 faults.append(line.decode())
             staged.put(REJECTED, line)
         if came.late:
-            staged.put_all(LATE, list(came.late))
+            staged.put_all(LATE, pa.array(list(came.late), pa.binary()))
         staged.close()
         return BucketTold(
             [(file.to, str(file.path), file.day) for file in staged.files],
@@ -123,7 +123,7 @@ class ReportWriter:
             if self.results is Results.JSONL:
                 staged.put(to, bytes(lines_of(own)[:-1]))
             else:
-                staged.put_all(to, [line[:-1] for line in own.column("line").to_pylist()])
+                staged.put_all(to, pa.array([line[:-1] for line in own.column("line").to_pylist()], pa.binary()))
         return {self.names[number]: int(counts[number]) for number in np.flatnonzero(counts)}
 
     def _note_end(self, bucket: int, told: pa.Table) -> EndFile | None:
