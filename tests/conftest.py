@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from comity.pipeline.session import spark_session, stop_session
+from tests.s3 import ObjectStore, object_store
 
 ROOT = Path(__file__).parent.parent
 PROFILE = os.environ.get("COMITY_PROFILE", "normal")
@@ -61,3 +62,10 @@ def spark() -> Iterator[SparkSession]:
         session = spark_session("local[2]", app_name="comity-tests", brief=True)
     yield session
     stop_session(session)
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[ObjectStore]:
+    """The object store that all tests of a run share, each with buckets of its own."""
+    with object_store() as store:
+        yield store

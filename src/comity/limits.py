@@ -87,6 +87,8 @@ class Limits:
     """Days that a stored event may be old when it is read; an older one is rejected. By default no year is too far."""
     max_checked_notes_bytes: int = 1_073_741_824
     """Bytes of a file of delivered keys up to which it is checked when a stream starts; `comity doctor` checks any."""
+    max_copies_bytes: int = 10_737_418_240
+    """Bytes of copies that workers keep of files in an object store, on the disk of their machine."""
     max_future_s: int = 86_400
     """Seconds that an event's time may be ahead of the clock; beyond, it is rejected."""
     live_memory_s: int = 604_800

@@ -10,7 +10,6 @@ import pytest
 from comity.connect.connectors.memory import MemorySource
 from comity.connect.connectors.memory_sink import MemorySink, SinkFault
 from comity.connect.delivered import Delivered
-from comity.connect.durable import make_folder, write_whole
 from comity.connect.folder import REJECTED, Results, publish
 from comity.connect.landing import Landing
 from comity.connect.outbox import Outbox
@@ -18,6 +17,7 @@ from comity.connect.port import Ask, Position
 from comity.connect.progress import KeyLog
 from comity.connect.retry import RetryPolicy
 from comity.connect.staged import staged_results
+from comity.storage.durable import make_folder, write_whole
 from comity.testing.power_cut import StrictDisk, strict_disk
 from comity.testing.sink_conformance import notification
 from comity.testing.sink_conformance import publish as publish_lines

@@ -21,7 +21,6 @@ from uuid import uuid4
 
 from comity.connect.delivered import EARLIER, DeliveredSize, look_at_delivered, reading
 from comity.connect.delivered import FILE as DATABASE
-from comity.connect.durable import make_folder, sync, write_whole
 from comity.connect.identity import key_digest
 from comity.connect.key_files import (
     KEYS,
@@ -38,6 +37,7 @@ from comity.connect.key_files import (
 from comity.connect.sealed import read_note, sealed_note
 from comity.event.times import format_timestamp, parse_timestamp
 from comity.limits import limits
+from comity.storage.durable import make_folder, sync, write_whole
 
 FOLDER = ".delivered"
 FILES_A_LEVEL = 8

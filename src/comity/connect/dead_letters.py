@@ -14,11 +14,11 @@ from typing import BinaryIO
 
 import msgspec
 
-from comity.connect.durable import make_folder, sync, sync_stream
 from comity.connect.folder import DEAD_LETTERS
 from comity.connect.port import Message
 from comity.connect.private import open_private
 from comity.errors import Misuse, Place
+from comity.storage.durable import make_folder, sync, sync_stream
 
 NO_NOTIFICATION = "not-a-notification"
 """The code of a published line that is no CloudEvents object with profile, source and id."""

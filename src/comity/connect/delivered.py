@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from comity.connect.durable import sync
 from comity.connect.identity import key_digest
 from comity.errors import Permanent, Place
 from comity.limits import limits
+from comity.storage.durable import sync
 
 FILE = ".delivered.db"
 

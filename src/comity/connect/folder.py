@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from comity.connect.durable import make_folder, move_all
+from comity.storage.durable import make_folder, move_all
 
 REJECTED = "rejected"
 """The folder of records that were refused, each with its reason. No domain may have this name."""

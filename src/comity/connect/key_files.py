@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from comity.connect.durable import sync, sync_stream
 from comity.connect.identity import DIGEST_BYTES
 from comity.connect.sealed import Purpose
+from comity.storage.durable import sync, sync_stream
 
 Numbers = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]

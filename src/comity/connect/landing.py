@@ -30,12 +30,12 @@ from typing import Any
 
 import msgspec
 
-from comity.connect.durable import make_folder, sync, sync_all, write_new, write_whole
 from comity.connect.port import FOR_EVERYTHING, Ask, Batch, FilteringSource, Position, Record, Source
 from comity.connect.sealed import Purpose, read_note, sealed_note
 from comity.errors import Misuse, Permanent, Place, Retryable
 from comity.event.formats.jsonlines import Rejected, decode
 from comity.limits import limits
+from comity.storage.durable import make_folder, sync, sync_all, write_new, write_whole
 
 REJECTED = "_rejected"
 """The folder, in that of the landed files, of what the source itself refused; readers pass over its name."""

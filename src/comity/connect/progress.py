@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from comity.connect.dead_letters import dead_letter_path, read_dead_letters, replacing
-from comity.connect.durable import make_folder, sync, write_whole
 from comity.connect.identity import DIGEST_BYTES, key_digest
 from comity.connect.sealed import Purpose, read_note, sealed_note
 from comity.errors import Retryable
+from comity.storage.durable import make_folder, sync, write_whole
 
 SENT = ".sent"
 """The folder of progress in the results folder."""

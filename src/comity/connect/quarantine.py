@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
-from comity.connect.durable import make_folder, sync, write_whole
 from comity.connect.folder import QUARANTINE
 from comity.event.formats.table import is_file_fault
 from comity.logs import log
+from comity.storage.durable import make_folder, sync, write_whole
 
 
 @dataclass(frozen=True, slots=True)

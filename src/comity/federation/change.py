@@ -21,7 +21,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from comity.connect.durable import sync, sync_stream
 from comity.document import Document, did_you_mean, parse_document, read_document, read_text
 from comity.errors import ComityError, Faults, Misuse, Place, Retryable
 from comity.federation.costs import check_costs, cost_of
@@ -36,6 +35,7 @@ from comity.pattern.text.clauses import PARAMETERS
 from comity.profile.entries import scan_entries
 from comity.profile.profile import Profile
 from comity.profile.terms import TERMS
+from comity.storage.durable import sync, sync_stream
 
 if TYPE_CHECKING:
     from comity.match.cost import ProfileCost

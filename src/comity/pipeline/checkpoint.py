@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from comity.connect.durable import sync_all
 from comity.connect.sealed import Purpose
+from comity.storage.durable import sync_all
 
 CHECKPOINT_STATE = Purpose(
     "what Spark noted of the stream",

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from comity.connect.durable import write_whole
 from comity.connect.folder import QUARANTINE
 from comity.logs import log
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
+from comity.storage.durable import write_whole
 
 _NOTE = ".doubts-"
 

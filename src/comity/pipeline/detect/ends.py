@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from comity.connect.durable import write_whole
 from comity.connect.key_files import DeliveredKeys, Keys, as_keys
 from comity.connect.sealed import Purpose, read_sealed, sealed
 from comity.pattern.told import ids_of
+from comity.storage.durable import write_whole
 
 STATE = Purpose(
     "what is kept of patterns between batches",

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from comity.connect.durable import write_whole
 from comity.connect.sealed import read_note, read_sealed, sealed, sealed_note
 from comity.pattern.bank import BankState
 from comity.pipeline.detect.ends import STATE, Ends
 from comity.pipeline.detect.seen import Extracted
+from comity.storage.durable import write_whole
 
 _ENDS = "ends"
 _NOTHING = ".none"
