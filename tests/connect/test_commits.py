@@ -38,9 +38,9 @@ def deliver(
     """The keys that are new in a batch, which are delivered then."""
     before = commits.before(batch)
     files = before.of_bucket(bucket)
-    known = DeliveredKeys([map_keys(commits.folder, file) for file in files])
+    known = DeliveredKeys([map_keys(commits.place, file) for file in files])
     is_new = known.take(as_keys(map(key_digest, keys)))
-    written = note_keys(commits.folder, files, known.taken(), batch, bucket, day)
+    written = note_keys(commits.place, files, known.taken(), batch, bucket, day)
     if count:
         commits.commit(batch, after_batch(before, 2, [written]))
     return [key for key, new in zip(keys, is_new, strict=True) if new]

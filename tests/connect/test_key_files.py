@@ -19,6 +19,7 @@ from comity.connect.key_files import (
     write_keys,
 )
 from comity.errors import Permanent
+from comity.storage.place import LocalStorage
 
 DAY = "2026-01-02"
 
@@ -37,8 +38,10 @@ def test_known_keys_are_a_set(seed: int, tmp_path: Path) -> None:
     chance = Random(seed)
     spread = chance.choice((2, 5, 30, 2**64))
     before = [digests(chance, chance.randrange(40), spread) for _ in range(chance.randrange(4))]
-    files = [write_keys(tmp_path, f"{number}.keys", _sorted(some), DAY) for number, some in enumerate(before)]
-    known = DeliveredKeys([map_keys(tmp_path, file) for file in files])
+    files = [
+        write_keys(LocalStorage(tmp_path), f"{number}.keys", _sorted(some), DAY) for number, some in enumerate(before)
+    ]
+    known = DeliveredKeys([map_keys(LocalStorage(tmp_path), file) for file in files])
     naive = {one for some in before for one in some}
     taken: set[bytes] = set()
     for _ in range(chance.randrange(1, 8)):
@@ -64,15 +67,15 @@ def test_a_key_is_found_among_others_with_the_same_first_half() -> None:
 
 
 def test_a_file_without_keys_is_read(tmp_path: Path) -> None:
-    file = write_keys(tmp_path, "none.keys", as_keys([]), DAY)
-    assert len(map_keys(tmp_path, file)) == 0
+    file = write_keys(LocalStorage(tmp_path), "none.keys", as_keys([]), DAY)
+    assert len(map_keys(LocalStorage(tmp_path), file)) == 0
 
 
 @pytest.mark.parametrize("damage", ["longer", "shorter", "changed", "gone"])
 def test_a_damaged_file_is_told(tmp_path: Path, damage: str) -> None:
-    file = write_keys(tmp_path, "some.keys", as_keys([b"a" * 16, b"b" * 16]), DAY)
+    file = write_keys(LocalStorage(tmp_path), "some.keys", as_keys([b"a" * 16, b"b" * 16]), DAY)
     path = tmp_path / file.name
-    check_content(path, file)
+    check_content(LocalStorage(tmp_path), file)
     content = path.read_bytes()
     path.write_bytes(
         {"longer": content + b"x", "shorter": content[:-1], "changed": content[:-1] + b"x"}.get(damage, b"")
@@ -80,8 +83,8 @@ def test_a_damaged_file_is_told(tmp_path: Path, damage: str) -> None:
     if damage == "gone":
         path.unlink()
     with pytest.raises(Permanent) as told:
-        check_content(path, file)
+        check_content(LocalStorage(tmp_path), file)
     assert (told.value.code, str(path) in str(told.value.place)) == ("delivered-notes", True)
     if damage != "changed":
         with pytest.raises(Permanent):
-            map_keys(tmp_path, KeyFile(file.name, file.count, file.checksum, DAY))
+            map_keys(LocalStorage(tmp_path), KeyFile(file.name, file.count, file.checksum, DAY))

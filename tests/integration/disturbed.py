@@ -117,11 +117,11 @@ def _one_round(plant: Plant, running: Running, port: int, number: int, victim: s
     batches = len(running.said)
     posted = plant.write_round(number)
     if plant.chance.random() < 0.5 or victim in NEED_A_BATCH:
-        _wait_until(lambda: running.is_over() or len(running.said) > batches)
+        wait_until(lambda: running.is_over() or len(running.said) > batches)
     time.sleep(plant.chance.uniform(0, 1.5))
     half = len(posted) // 2
     left = _post(port, posted[:half])
-    _disturb(running, victim)
+    disturb(running, victim)
     left += _post(port, posted[half:])
     _settle(running, victim, port, number, plant)
     assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
@@ -130,11 +130,11 @@ def _one_round(plant: Plant, running: Running, port: int, number: int, victim: s
 
 def _send_again(running: Running, port: int, left: list[Sent]) -> None:
     """What a sender does who got no answer."""
-    _wait_until(lambda: running.is_over() or _is_listening(port))
+    wait_until(lambda: running.is_over() or _is_listening(port))
     assert not _post(port, left), f"the webhook does not listen: {''.join(running.errors)}"
 
 
-def _disturb(running: Running, victim: str) -> None:
+def disturb(running: Running, victim: str) -> None:
     """Kill or stop a part of a stream, or fill its disk."""
     pid = running.process.pid
     if victim == "all":
@@ -208,12 +208,12 @@ def _settle(running: Running, victim: str, port: int, number: int, plant: Plant)
     done = len(running.said)
     if not running.is_over():
         _post(port, plant.draw(number, "after", 1))
-        _wait_until(lambda: running.is_over() or len(running.said) > done)
+        wait_until(lambda: running.is_over() or len(running.said) > done)
     if running.is_over():
         assert running.wait() in allowed, "".join(running.errors)
 
 
-def _wait_until(is_so: Callable[[], bool]) -> None:
+def wait_until(is_so: Callable[[], bool]) -> None:
     limit = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < limit, "it does not come"

@@ -16,12 +16,14 @@ from comity.cli.rejected import FailOn, FailOnOption, leave_if_rejected, print_r
 from comity.cli.session import Format, FormatOption, Session
 from comity.cli.spark import SparkConfigOption, spark_options
 from comity.cli.stream import StreamScreen
+from comity.connect.destination import Destination
 from comity.connect.folder import Results
 from comity.errors import Misuse
 from comity.limits import limited, limits
 from comity.run.choice import EngineChoice
 from comity.run.metrics import LOOPBACK
 from comity.run.request import Engine, RunRequest, StreamPace
+from comity.storage.access import StorageAccess
 
 if TYPE_CHECKING:
     from comity.run.stored import StoredRun
@@ -32,7 +34,7 @@ EXAMPLE = "Example:  comity run examples/two_houses --events examples/two_houses
 def run(
     context: typer.Context,
     federation: FederationArgument,
-    out: Annotated[Path, option("DIR", "Folder for the results.")],
+    out: Annotated[str, option("PLACE", "Folder for the results; for tables also an address, such as s3a://….")],
     events: Annotated[
         list[str] | None,
         option(
@@ -48,6 +50,12 @@ def run(
     master: MasterOption = None,
     spark_config: SparkConfigOption = None,
     results: Annotated[Results, typer.Option(help="The form of the results.")] = Results.JSONL,
+    typed: Annotated[
+        bool, typer.Option("--typed", help="With tables: one for each profile, an attribute a column.")
+    ] = False,
+    state: Annotated[
+        Path | None, option("DIR", "With tables in a store: folder in which a stream keeps its position.")
+    ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     overwrite: OverwriteOption = False,
@@ -78,6 +86,9 @@ def run(
     record that does not fit, and why. Then sends them to the sinks that the subscribers' domains name. A stream writes
     DIR/SUBSCRIBER/batch-*.jsonl, goes on where it was stopped or killed, delivers each event once, also what an earlier
     run on the same folder delivered, and takes up changes of the federation's files.
+
+    With --results delta it writes tables: PLACE/notifications, PLACE/rejected and PLACE/late, or, with --typed,
+    PLACE/profiles/PROFILE in place of the first.
     """
     from comity.federation import load
     from comity.plan.period import read_period
@@ -89,15 +100,21 @@ def run(
 
     found = load(federation)
     session = context.ensure_object(Session)
+    spark = spark_options(session, master, spark_config)
+    access = StorageAccess.of(spark.config)
+    to = Destination.of(out, results, access, typed=typed, state=state, is_stream=stream)
     request = RunRequest(
         federation,
         found,
         event_sources(found, federation, events),
-        out.resolve(),
+        to.folder,
         overwrite,
         results,
         print_lines,
-        spark_options(session, master, spark_config),
+        spark,
+        to.tables,
+        to.is_typed,
+        to.is_passing,
     )
     with (
         limited(remember_days=limits().remember_days if remember is None else _days(remember)),

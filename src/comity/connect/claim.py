@@ -23,6 +23,7 @@ from comity.errors import Misuse, Place
 LOCK, REPLAY_LOCK = ".lock", ".replay.lock"
 RUN_FILE = ".run.json"
 """Where a run remembers which federation it ran."""
+_LOG_OF_TABLE = "_delta_log"
 KEPT_INPUT = "stdin.jsonl"
 """Standard input, as a run over stored events keeps it below `.landing`."""
 _MARKS = (RUN_FILE, LOCK, CHECKPOINT, ".delivered.db")
@@ -220,6 +221,7 @@ def _is_result(path: Path, out: Path) -> bool:
     if not inside[0].startswith(".") and any(name in _MARKS for name in inside[1:]):
         return False  # it belongs to results in a folder of their own
     is_ours = path.name.startswith(("part-", "batch-", "landed-")) or inside[0] in (DEAD_LETTERS, QUARANTINE)
+    is_ours |= _LOG_OF_TABLE in inside
     return is_ours or any(name.startswith(".") for name in inside)
 
 

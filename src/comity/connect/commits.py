@@ -38,6 +38,7 @@ from comity.connect.sealed import read_note, sealed_note
 from comity.event.times import format_timestamp, parse_timestamp
 from comity.limits import limits
 from comity.storage.durable import make_folder, sync, write_whole
+from comity.storage.place import LocalStorage, Storage
 
 FOLDER = ".delivered"
 FILES_A_LEVEL = 8
@@ -79,6 +80,7 @@ class Commits:
 
     def __init__(self, out: Path) -> None:
         self.folder = out / FOLDER
+        self.place = LocalStorage(self.folder)
         self._database = out / DATABASE
 
     @property
@@ -136,10 +138,9 @@ class Commits:
         """Raise `Permanent` for what is damaged or missing; up to so many bytes are read for it."""
         for number in self._numbers():
             for file in self._read(number).keys:
-                path = self.folder / file.name
-                check_size(path, file)
-                if most_bytes is None or path.stat().st_size <= most_bytes:
-                    check_content(path, file)
+                check_size(self.place, file)
+                if most_bytes is None or file.size <= most_bytes:
+                    check_content(self.place, file)
 
     def remembered(self) -> DeliveredSize:
         """How much it is."""
@@ -167,7 +168,7 @@ class Commits:
         while some := list(islice(given, _AT_ONCE)):
             known = DeliveredKeys([])
             known.take(as_keys(some))
-            files.append(write_keys(self.folder, new_name("earlier"), known.taken(), day))
+            files.append(write_keys(self.place, new_name("earlier"), known.taken(), day))
         whole = self._put_together(files, day)
         sync(self.folder)
         return whole
@@ -175,8 +176,8 @@ class Commits:
     def _put_together(self, files: Sequence[KeyFile], day: str) -> tuple[KeyFile, ...]:
         if len(files) < 2:
             return tuple(files)
-        keys = joined([map_keys(self.folder, file) for file in files])
-        return (write_keys(self.folder, new_name("earlier"), keys, day),)
+        keys = joined([map_keys(self.place, file) for file in files])
+        return (write_keys(self.place, new_name("earlier"), keys, day),)
 
     def _remove_database(self) -> None:
         for name in (self._database.name, f"{self._database.name}-wal", f"{self._database.name}-shm"):
@@ -230,15 +231,15 @@ class WrittenKeys:
     replaced: tuple[str, ...] = ()
 
 
-def note_keys(folder: Path, known: Sequence[KeyFile], new: Keys, batch: int, bucket: int, day: str) -> WrittenKeys:
+def note_keys(place: Storage, known: Sequence[KeyFile], new: Keys, batch: int, bucket: int, day: str) -> WrittenKeys:
     """Write the new keys of a bucket, together with those of a level and a day that is full."""
     replaced: list[KeyFile] = []
     level = 0
     while len(same := list(_of_level(known, bucket, day, level))) >= FILES_A_LEVEL - 1:
         replaced += same
         level += 1
-    keys = joined([new, *(map_keys(folder, file) for file in replaced)])
-    file = write_keys(folder, new_name(batch), keys, day, bucket=bucket, level=level)
+    keys = joined([new, *(map_keys(place, file) for file in replaced)])
+    file = write_keys(place, new_name(batch), keys, day, bucket=bucket, level=level)
     return WrittenKeys(file, tuple(one.name for one in replaced))
 
 

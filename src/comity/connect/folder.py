@@ -45,6 +45,8 @@ class Results(StrEnum):
     """`SUBSCRIBER/*.jsonl`."""
     PARQUET = "parquet"
     """`day=YYYY-MM-DD/subscriber=SUBSCRIBER/*.parquet`."""
+    DELTA = "delta"
+    """Tables `notifications`, `rejected` and `late`, of which a commit says what is in them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from comity.connect.identity import DIGEST_BYTES
 from comity.connect.sealed import Purpose
-from comity.storage.durable import sync, sync_stream
+from comity.storage.place import Storage
 
 Numbers = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
@@ -108,24 +108,28 @@ class KeyFile:
     level: int = 0
     """How often its keys were put together with others."""
 
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return len(_MARK) + DIGEST_BYTES * self.count
 
-def write_keys(folder: Path, name: str, keys: Keys, day: str, *, bucket: int | None = None, level: int = 0) -> KeyFile:
-    """Write sorted keys; the file is on the disk then, and its name when the folder is synced."""
+
+def write_keys(
+    place: Storage, name: str, keys: Keys, day: str, *, bucket: int | None = None, level: int = 0
+) -> KeyFile:
+    """Write sorted keys, which last when this returns."""
     parts = [_MARK, *(half.astype(_HALF, copy=False).tobytes() for half in keys)]
     checksum = 0
-    with (folder / name).open("wb") as stream:
+    with place.writing(name) as stream:
         for part in parts:
             stream.write(part)
             checksum = zlib.crc32(part, checksum)
-        sync_stream(stream)
-    sync(folder)
     return KeyFile(name, len(keys), checksum, day, bucket, level)
 
 
-def map_keys(folder: Path, file: KeyFile) -> Keys:
+def map_keys(place: Storage, file: KeyFile) -> Keys:
     """The keys of a file, which stay on the disk."""
-    path = folder / file.name
-    check_size(path, file)
+    path = _checked_path(place, file)
     if not file.count:
         return NO_KEYS
     mapped = np.memmap(path, _HALF, "r", len(_MARK), (2, file.count))
@@ -134,26 +138,42 @@ def map_keys(folder: Path, file: KeyFile) -> Keys:
     return Keys(halves[0], halves[1])
 
 
-def check_size(path: Path, file: KeyFile) -> None:
+def check_size(place: Storage, file: KeyFile) -> None:
     """Raise `Permanent` if a file is not as long as was noted, or not there."""
-    try:
-        size = path.stat().st_size
-    except FileNotFoundError:
-        raise KEYS.broken(path, "the file is missing") from None
-    wanted = len(_MARK) + DIGEST_BYTES * file.count
-    if size != wanted:
-        raise KEYS.broken(path, f"it has {size:,} bytes, and not {wanted:,}")
+    _check_bytes(place, file, place.size(file.name))
 
 
-def check_content(path: Path, file: KeyFile) -> None:
+def check_content(place: Storage, file: KeyFile) -> None:
     """Raise `Permanent` if a file is not what was written."""
-    check_size(path, file)
+    path = _checked_path(place, file)
     checksum = 0
     with path.open("rb") as stream:
         while part := stream.read(1 << 20):
             checksum = zlib.crc32(part, checksum)
     if checksum != file.checksum:
-        raise KEYS.broken(path, "its checksum is wrong")
+        raise KEYS.broken(_shown(place, file), "its checksum is wrong")
+
+
+def _checked_path(place: Storage, file: KeyFile) -> Path:
+    """Where the file, or a copy of it, is on a disk."""
+    try:
+        path = place.on_disk(file.name, file.size)
+        size: int | None = path.stat().st_size
+    except FileNotFoundError:
+        size = None
+    _check_bytes(place, file, size)
+    return path
+
+
+def _check_bytes(place: Storage, file: KeyFile, size: int | None) -> None:
+    if size is None:
+        raise KEYS.broken(_shown(place, file), "the file is missing")
+    if size != file.size:
+        raise KEYS.broken(_shown(place, file), f"it has {size:,} bytes, and not {file.size:,}")
+
+
+def _shown(place: Storage, file: KeyFile) -> str:
+    return f"{place.address}/{file.name}"
 
 
 class DeliveredKeys:

@@ -28,7 +28,7 @@ class Purpose:
     hint: str
     code: str
 
-    def broken(self, path: Path, reason: str) -> Permanent:
+    def broken(self, path: Path | str, reason: str) -> Permanent:
         """The error for a damaged file."""
         return Permanent(
             f"{self.text} cannot be read: {reason}", code=self.code, place=Place(str(path)), hint=self.hint
@@ -56,13 +56,18 @@ def read_note(path: Path, kind: type[T], purpose: Purpose) -> T | None:
         found = path.read_bytes()
     except FileNotFoundError:
         return None
+    return note_in(found, path, kind, purpose)
+
+
+def note_in(found: bytes, path: Path | str, kind: type[T], purpose: Purpose) -> T:
+    """The value in the content of such a file."""
     try:
         return msgspec.json.decode(_content_of_note(found, path, purpose), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise purpose.broken(path, str(error)) from error
 
 
-def _content_of_note(found: bytes, path: Path, purpose: Purpose) -> bytes:
+def _content_of_note(found: bytes, path: Path | str, purpose: Purpose) -> bytes:
     try:
         note = msgspec.json.decode(found, type=_Note)
     except msgspec.ValidationError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial, reduce
@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.claim import FolderLock, lock_folder
-from comity.connect.folder import CHECKPOINT, Results, publish_batch
+from comity.connect.folder import CHECKPOINT, Results, StagedFile, publish_batch
 from comity.connect.growing import PassedOver, check_folders, lag_s
 from comity.connect.quarantine import Quarantine, SetAside
 from comity.errors import ComityError, Misuse, Place
@@ -105,6 +105,10 @@ class FileStream(ABC):
     def _let_go(self) -> None:
         """Release what the stream holds beside its folder."""
 
+    def _publish_end(self, number: int, files: Iterable[StagedFile]) -> None:
+        """Publish what is reported because the stream ended after a batch, in the place of an earlier attempt."""
+        publish_batch(files, self.out, self._targets(at_end=True), self.results, number, is_again=True, at_end=True)
+
     # What all do alike
 
     def start(
@@ -169,8 +173,7 @@ class FileStream(ABC):
         with spark_failures():
             told = tell(nothing_seen(detection.buckets, spark), patterns.worker(detection), writer)
         with batches.ending(last, known, told.ends):
-            targets = self._targets(at_end=True)
-            publish_batch(told.files, self.out, targets, self.results, last, is_again=True, at_end=True)
+            self._publish_end(last, told.staged)
         shutil.rmtree(work, ignore_errors=True)
         self.on_end(last, Summary(0, 0, dict(told.delivered)))
 

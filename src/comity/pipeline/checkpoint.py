@@ -21,6 +21,10 @@ CHECKPOINT_STATE = Purpose(
 _TAIL_BYTES = 65_536
 
 
+class _Metadata(msgspec.Struct):
+    id: str
+
+
 def sync_checkpoint(checkpoint: Path, number: int) -> None:
     """Make what Spark noted of a batch survive a loss of power, which Spark does not see to.
 
@@ -36,6 +40,12 @@ def sync_checkpoint(checkpoint: Path, number: int) -> None:
 
 def _source_logs(checkpoint: Path) -> list[Path]:
     return [log for log in checkpoint.glob("sources/*/") if any(log.glob("[0-9]*"))]
+
+
+def stream_id(checkpoint: Path) -> str | None:
+    """What Spark calls the stream of a checkpoint; None before it has begun."""
+    metadata = checkpoint / "metadata"
+    return msgspec.json.decode(metadata.read_bytes(), type=_Metadata).id if metadata.exists() else None
 
 
 def check_checkpoint(checkpoint: Path) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from comity.connect.destination import Destination, check_delta
 from comity.connect.folder import CHECKPOINT, Results
 from comity.errors import ComityError, Misuse
 from comity.federation.model import Federation
@@ -28,9 +29,11 @@ from comity.pipeline.failure import spark_failures
 from comity.pipeline.given import EventColumns, GivenEvents
 from comity.pipeline.guest import is_remote, our_settings
 from comity.pipeline.laps import Laps
-from comity.pipeline.stream import CurrentFederation, StreamRun
+from comity.pipeline.stream import LEFT_OUT, CurrentFederation, StreamRun
+from comity.pipeline.tables import tables_of
 from comity.plan.loading import federation_of
 from comity.plan.stages import Summary
+from comity.storage.access import StorageAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,9 @@ class FrameStream(StreamRun):
     def take_frame(self, batch: DataFrame, number: int) -> Summary:
         """Take one batch; doing it again changes nothing."""
         spark = batch.sparkSession
+        if self._to.is_counted(number):
+            self.on_batch(number, LEFT_OUT)
+            return LEFT_OUT
         laps, work = Laps(), attempt_folder(self.out, number)
         plan = self._current(spark).plan
         with our_settings(spark, plan.types):
@@ -151,13 +157,39 @@ class EventStream:
 
         `until_empty` ends it when all is read that is there; `on_batch` is told what each batch did.
         """
+        if results == Results.DELTA:
+            return self.to_table(out, trigger_s=trigger_s, until_empty=until_empty, on_batch=on_batch)
+        folder = Path(out).resolve()
         stream = FrameStream(
-            self.federation,
-            out=Path(out).resolve(),
-            on_batch=on_batch,
-            results=Results(results),
-            columns=self.columns,
+            self.federation, out=folder, on_batch=on_batch, results=Results(results), columns=self.columns
         )
+        return self._begun(stream, trigger_s, until_empty=until_empty)
+
+    def to_table(
+        self,
+        place: str | Path,
+        *,
+        typed: bool = False,
+        state: str | Path | None = None,
+        trigger_s: float = 1.0,
+        until_empty: bool = False,
+        on_batch: Callable[[int, Summary], None] = lambda number, summary: None,
+    ) -> DeliveringQuery:
+        """Begin to deliver into Delta tables as `comity run --stream --results delta` does.
+
+        The place is a folder, or an address such as `s3a://bucket/results`; `state` is then the folder of the driver in
+        which the stream keeps its position. With `typed` each profile has a table, an attribute a column.
+        """
+        check_delta()
+        access = StorageAccess.of(dict(self.events.sparkSession.sparkContext.getConf().getAll()))
+        folder = None if state is None else Path(state)
+        to = Destination.of(str(place), Results.DELTA, access, typed=typed, state=folder, is_stream=True)
+        stream = FrameStream(
+            self.federation, out=to.folder, on_batch=on_batch, target=tables_of(to), columns=self.columns
+        )
+        return self._begun(stream, trigger_s, until_empty=until_empty)
+
+    def _begun(self, stream: FrameStream, trigger_s: float, *, until_empty: bool) -> DeliveringQuery:
         trigger: dict[str, str | bool] = (
             {"availableNow": True} if until_empty else {"processingTime": f"{trigger_s} seconds"}
         )

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from comity.connect.claim import locked_folder
 from comity.connect.folder import REJECTED, STAGING, Results, publish
+from comity.connect.target import Target
 from comity.event.owners import ANYBODY, Owners
 from comity.event.window import Window
 from comity.pipeline.batch import PlanBatch
@@ -24,6 +25,7 @@ from comity.pipeline.laps import Laps
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Inputs, Tables
 from comity.pipeline.results import StagedOutcomes
+from comity.pipeline.tables import deliver_into_tables
 from comity.plan.stages import Plan, Summary
 
 
@@ -36,10 +38,11 @@ def run_on_spark(
     now: datetime | None = None,
     results: Results = Results.JSONL,
     owners: Owners = ANYBODY,
+    target: Target | None = None,
 ) -> Summary:
     """Deliver the events of these files into a folder for each subscriber, and what is refused into `rejected`.
 
-    Of files that are sources of domains, `owners` says of which.
+    Of files that are sources of domains, `owners` says of which. With a `target` results go there.
     """
     with locked_folder(out):
         laps, staging = Laps(), out / STAGING
@@ -49,6 +52,8 @@ def run_on_spark(
 
         def attempt(doubts: Doubts) -> Summary:
             tables = Tables.of(spark, Inputs.of(events, doubts), owners)
+            if target is not None:
+                return deliver_into_tables(prepared, tables, window, staging, target)
             return _stage(prepared, tables, window, staging, results)
 
         try:
@@ -57,7 +62,8 @@ def run_on_spark(
         finally:
             prepared.close()
         laps.end("run")
-        publish(staging, out, [*plan.subscribers, REJECTED], results)
+        if target is None:
+            publish(staging, out, [*plan.subscribers, REJECTED], results)
         laps.end("publish")
         return replace(summary, seconds=laps.seconds)
 

@@ -32,7 +32,7 @@ from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Inputs
 from comity.pipeline.spark_hash import xxhash64
 from comity.pipeline.worker import HasValue, Work
-from comity.pipeline.write import WRITER_COLUMNS, BatchWriter, BatchWriting, written_in
+from comity.pipeline.write import WRITER_COLUMNS, BatchWriter, BatchWriting
 from comity.plan.following import follow_hits
 
 Files = tuple[tuple[str, str | None], ...]
@@ -72,7 +72,7 @@ class SmallBatch:
         # A DataFrame of one row, since its workers live on; those of an RDD were seen to start anew each time.
         rows = prepared.spark.range(0, 1, 1, 1).mapInArrow(worker.batches, "told binary").collect()
         *buckets, passed_by = (bytes(row["told"]) for row in rows)
-        writing.take(written_in(buckets))
+        writing.take(worker.writer.written(buckets))
         return msgspec.json.decode(passed_by, type=BatchFigures)
 
 

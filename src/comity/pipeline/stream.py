@@ -7,7 +7,7 @@ batches delivered, write the rest and note what it is; this process publishes th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -15,10 +15,10 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from comity.connect.commits import Commits, check_on_start, first_day
+from comity.connect.commits import first_day
 from comity.connect.delivered import DeliveredSize
-from comity.connect.folder import LATE, REJECTED, Results, publish_batch
-from comity.connect.published import stored_keys
+from comity.connect.folder import LATE, REJECTED, Results, StagedFile
+from comity.connect.target import FolderTarget, Target
 from comity.event.owners import ANYBODY, Owners
 from comity.event.window import Window
 from comity.federation.model import Federation
@@ -37,9 +37,13 @@ from comity.pipeline.laps import Laps
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Inputs, Tables
 from comity.pipeline.small import SmallBatch
+from comity.pipeline.tables import attributes_of_profiles
 from comity.pipeline.write import BatchWriter, BatchWriting
 from comity.plan.compile import PlanCompiler
 from comity.plan.stages import Plan, Summary
+
+LEFT_OUT = Summary(0, 0, {})
+"""What a batch did that counted already."""
 
 
 class CurrentFederation(Protocol):
@@ -61,28 +65,28 @@ class StreamRun(FileStream):
     _prepared: PreparedPlan | None = field(default=None, init=False)
     _known: Federation | None = field(default=None, init=False)
     _compiler: PlanCompiler = field(default_factory=PlanCompiler, init=False)
-    _commits: Commits | None = field(default=None, init=False)
+    target: Target | None = field(default=None, kw_only=True)
+    """Where results go if not into files of the folder, in which there is only the state of the stream then."""
+    _to: Target = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        in_folder = FolderTarget(self.out, self.results, lambda: self.federation.current().domains, self.clock)
+        self._to = self.target or in_folder
+        if self.target is not None:
+            self.results = Results.JSONL  # in which reports of an end stand until they are in tables
 
     def check_notes(self) -> int | None:
         self._pattern_batches.states.check()
-        return check_on_start(self.out)
-
-    @property
-    def commits(self) -> Commits:
-        """What counts; of results that were there before the stream, what is in them."""
-        if self._commits is None:
-            commits = Commits(self.out)
-            if commits.needs_begin:
-                domains = self.federation.current().domains
-                commits.begin((key for key, _ in stored_keys(self.out, domains)), self._today)
-            self._commits = commits
-        return self._commits
+        return self._to.check()
 
     def remembered(self) -> DeliveredSize:
         """How much is remembered."""
-        return self.commits.remembered()
+        return self._to.remembered()
 
     def _take(self, spark: SparkSession, inputs: Inputs, number: int, work: Path, laps: Laps) -> Summary:
+        if self._to.is_counted(number):
+            return LEFT_OUT
         small = None if self._current(spark).plan.patterns else SmallBatch.of(inputs, self.owners)
         return self._take_tables(spark, small or Tables.of(spark, inputs, self.owners), number, work, laps)
 
@@ -99,27 +103,17 @@ class StreamRun(FileStream):
         for line in written.faults:
             self.quarantine.take(number, line)
         is_again = self._is_again(number)
-        publish_batch(written.files, self.out, self._targets(at_end=False), self.results, number, is_again=is_again)
-        self.commits.commit(number, writing.after.having_seen(figures.newest))
+        after = writing.after.having_seen(figures.newest)
+        self._to.publish(number, written.files, self._targets(at_end=False), after, is_again=is_again)
         self._pattern_batches.states.forget_before(number)
         laps.end("publish")
-        delivered, reasons = written.delivered, written.reasons
-        return Summary(
-            figures.records,
-            reasons.total,
-            {name: delivered[name] for name in prepared.plan.profiles},
-            figures.late,
-            matched=figures.matched,
-            rejected_by_code=dict(reasons.counts),
-            rejected_examples=reasons.examples,
-        )
+        return written.summary(prepared.plan, figures)
 
     def _writing(self, work: Path, number: int, spark: SparkSession) -> BatchWriting:
         """Writes a batch beside what counted before it, as far as that is remembered."""
         oldest = first_day(self.clock().date(), limits().remember_days)
-        before = self.commits.before(number).remembering(oldest)
-        folders = str(work / "results"), str(self.commits.folder)
-        writer = BatchWriter(*folders, before, self.results, number, self._today)
+        before = self._to.before(number).remembering(oldest)
+        writer = BatchWriter(self._to.parts(work, number), self._to.keys, before, number, self._today)
         return BatchWriting(writer, before.buckets or bucket_count(spark))
 
     def _match(
@@ -173,7 +167,9 @@ class StreamRun(FileStream):
         if self._prepared is None or federation is not self._known:
             if self._prepared is not None:
                 self._prepared.close()
-            self._prepared, self._known = PreparedPlan(self._compiler.compile(federation), spark), federation
+            prepared = PreparedPlan(self._compiler.compile(federation), spark)
+            self._prepared, self._known = prepared, federation
+            self._to.take_profiles(lambda: attributes_of_profiles(prepared.work.ways))
         return self._prepared
 
     @property
@@ -197,8 +193,11 @@ class StreamRun(FileStream):
         assert isinstance(patterns, SparkPlanPatterns), "patterns of a federation have subscribers"
         return patterns.targets
 
+    def _publish_end(self, number: int, files: Iterable[StagedFile]) -> None:
+        self._to.publish_end(number, files, self._targets(at_end=True))
+
     def _let_go(self) -> None:
-        self._commits = None
+        self._to.let_go()
         if self._prepared is not None:
             with letting_go():
                 self._prepared.close()

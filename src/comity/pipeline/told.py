@@ -83,7 +83,7 @@ def notification_columns(told: DataFrame) -> DataFrame:
 
 def _typed(ways: Ways) -> _Told:
     """The attributes as a struct, which has those of all types in which events are told."""
-    attributes = _attributes(ways.ways)
+    attributes = attributes_of(ways.ways)
     wanted = struct_type(attributes)
 
     def tell(way: Way, found: Followed) -> Column:
@@ -99,7 +99,7 @@ def _field(way: Way, found: Followed, name: str, declared: AttributeType) -> Col
     return whole(inside(found.seen, (name,)) if isinstance(found.seen, Column) else found.seen[name])
 
 
-def _attributes(ways: Sequence[Way]) -> dict[str, AttributeType]:
+def attributes_of(ways: Sequence[Way]) -> dict[str, AttributeType]:
     found: dict[str, AttributeType] = {}
     for way in ways:
         for name, declared in way.target.attributes.items():

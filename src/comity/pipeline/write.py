@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
@@ -23,15 +22,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from comity.connect.commits import Commit, WrittenKeys, after_batch, note_keys
-from comity.connect.folder import REJECTED, Results, StagedFile
+from comity.connect.folder import REJECTED, StagedFile
 from comity.connect.key_files import DeliveredKeys, as_keys, map_keys
 from comity.connect.notification import key_digests
-from comity.connect.staged import StagedResults
+from comity.connect.tables.parts import TableFile
+from comity.connect.target import ResultParts
 from comity.errors import Permanent, Place
 from comity.event.formats.table import is_file_fault
 from comity.event.reasons import ReasonCounts
 from comity.limits import Limits, limited, limits
+from comity.pipeline.batch import BatchFigures
 from comity.pipeline.deliver import BUCKET
+from comity.plan.stages import Plan, Summary
+from comity.storage.place import Storage
 
 WRITER_COLUMNS = (BUCKET, "to", "profile", "source", "id")
 _DONE = "bucket int, done binary"
@@ -44,8 +47,10 @@ _DROPS_EMPTY = "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelatio
 class BucketWritten:
     """What a task did with its bucket."""
 
-    files: list[tuple[str, str, str | None]] = field(default_factory=list)
-    """Target, path and day of each file of results."""
+    staged: list[tuple[str, str, str | None]] = field(default_factory=list)
+    """Target, path and day of each file of results that is published later."""
+    tables: list[TableFile] = field(default_factory=list)
+    """Files of results that stand in tables."""
     keys: WrittenKeys | None = None
     delivered: dict[str, int] = field(default_factory=dict)
     """By profile."""
@@ -63,9 +68,16 @@ class BatchWritten:
     buckets: list[BucketWritten] = field(default_factory=list)
 
     @property
-    def files(self) -> Iterator[StagedFile]:
+    def staged(self) -> Iterator[StagedFile]:
+        """The files of results that are published later."""
+        return (StagedFile(to, Path(path), day) for one in self.buckets for to, path, day in one.staged)
+
+    @property
+    def files(self) -> Iterator[StagedFile | TableFile]:
         """The files of results."""
-        return (StagedFile(to, Path(path), day) for one in self.buckets for to, path, day in one.files)
+        yield from self.staged
+        for one in self.buckets:
+            yield from one.tables
 
     @property
     def keys(self) -> Iterator[WrittenKeys]:
@@ -85,30 +97,33 @@ class BatchWritten:
             found.add(one.rejected, one.examples)
         return found
 
+    def summary(self, plan: Plan, figures: BatchFigures) -> Summary:
+        """What a batch of a plan did."""
+        delivered, reasons = self.delivered, self.reasons
+        return Summary(
+            figures.records,
+            reasons.total,
+            {name: delivered[name] for name in plan.profiles},
+            figures.late,
+            matched=figures.matched,
+            rejected_by_code=dict(reasons.counts),
+            rejected_examples=reasons.examples,
+        )
+
     @property
     def faults(self) -> Iterator[bytes]:
         """Rejected records that stand for files."""
         return (line.encode() for one in self.buckets for line in one.faults)
 
 
-def written_in(told: Iterable[bytes]) -> BatchWritten:
-    """What tasks say that they did, if it can be seen from here."""
-    found = BatchWritten([msgspec.json.decode(one, type=BucketWritten) for one in told])
-    for file in found.files:
-        if not file.path.exists():
-            raise _not_shared(file.path)
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class BatchWriter:
     """Writes the rows of a batch; sent to the workers."""
 
-    folder: str
-    """Where files of results stand until they are published."""
-    keys_folder: str
+    parts: ResultParts
+    """Where rows go."""
+    keys: Storage
     before: Commit
-    results: Results
     batch: int
     day: str
     """The day on which the batch came."""
@@ -119,7 +134,16 @@ class BatchWriter:
         with keeping_observations(rows.sparkSession):
             sent = rows.select(*WRITER_COLUMNS, F.col("line").cast("binary").alias("line"))
             told = sent.mapInArrow(self.batches, _DONE).collect()
-        return written_in(bytes(row["done"]) for row in told)
+        return self.written(bytes(row["done"]) for row in told)
+
+    def written(self, told: Iterable[bytes]) -> BatchWritten:
+        """What tasks say that they wrote, if it can be seen from here."""
+        found = BatchWritten([msgspec.json.decode(one, type=BucketWritten) for one in told])
+        for file in found.files:
+            path = self.parts.path(file)
+            if path is not None and not path.exists():
+                raise _not_shared(path)
+        return found
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The worker's side: one row for each bucket."""
@@ -143,11 +167,10 @@ class _Bucket:
     def __init__(self, writer: BatchWriter, bucket: int) -> None:
         self.writer, self.bucket = writer, bucket
         self.known_files = writer.before.of_bucket(bucket)
-        folder = Path(writer.keys_folder)
-        self.known = DeliveredKeys([map_keys(folder, file) for file in self.known_files])
+        self.known = DeliveredKeys([map_keys(writer.keys, file) for file in self.known_files])
         self.seen = DeliveredKeys([])
         """Lines without an identity, of which each is kept once in a batch."""
-        self.staged = StagedResults(Path(writer.folder), writer.results, f"part-{uuid4().hex}")
+        self.part = writer.parts.open()
         self.delivered: Counter[str] = Counter()
         self.reasons = ReasonCounts()
         self.faults: list[str] = []
@@ -162,14 +185,14 @@ class _Bucket:
 
     def done(self) -> BucketWritten:
         """Close the files; gives what they are."""
-        self.staged.close()
+        self.part.close()
         new, written = self.known.taken(), None
         if len(new):
             writer = self.writer
-            folder = Path(writer.keys_folder)
-            written = note_keys(folder, self.known_files, new, writer.batch, self.bucket, writer.day)
+            written = note_keys(writer.keys, self.known_files, new, writer.batch, self.bucket, writer.day)
         return BucketWritten(
-            [(file.to, str(file.path), file.day) for file in self.staged.files],
+            [(file.to, str(file.path), file.day) for file in self.part.files if isinstance(file, StagedFile)],
+            [file for file in self.part.files if isinstance(file, TableFile)],
             written,
             dict(self.delivered),
             dict(self.reasons.counts),
@@ -192,7 +215,7 @@ class _Bucket:
         for line in rows.filter(refused).column("line").to_pylist():
             if is_file_fault(self.reasons.take(msgspec.json.decode(line))):
                 self.faults.append(line.decode())
-            self.staged.put(REJECTED, line)
+            self.part.put(REJECTED, line)
         rest = rows.filter(pc.invert(refused))
         if rest.num_rows:
             digests = key_digests(*(rest.column(name).cast(pa.string()).to_pylist() for name in ("to", "to", "line")))
@@ -203,7 +226,7 @@ class _Bucket:
         targets = pc.unique(rows.column("to")).to_pylist()
         for to in targets:
             own = rows if len(targets) == 1 else rows.filter(pc.equal(rows.column("to"), to))
-            self.staged.put_all(to, own.column("line"))
+            self.part.put_all(to, own.column("line"))
 
 
 @dataclass(slots=True)

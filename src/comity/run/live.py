@@ -13,6 +13,7 @@ from comity.run.metrics import MetricsOutput
 from comity.run.observer import Observer, Silent
 from comity.run.request import RunRequest, StreamPace
 from comity.run.stream import landing, not_read, opened, set_aside
+from comity.run.tables import check_tables
 from comity.run.totals import StreamTotals
 
 
@@ -21,6 +22,7 @@ def run_live(
 ) -> StreamTotals:
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     observer = observer or Silent()
+    check_tables(request, on_spark=False)
     with ExitStack() as stack:
         watched, folders, accounts = stack.enter_context(opened(request, observer, measured))
         landed = stack.enter_context(landing(request, watched, accounts.measured))

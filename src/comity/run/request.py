@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from comity.connect.claim import RUN_FILE
 from comity.connect.folder import Results
 from comity.connect.private import open_private
+from comity.storage.place import Storage
 
 if TYPE_CHECKING:
     from comity.federation import Federation
@@ -63,6 +64,22 @@ class RunRequest:
     print_lines: bool = False
     """Whether notifications go to standard output, too."""
     spark: SparkOptions = HERE
+    tables: Storage | None = None
+    """Where tables go if results are such; `out` holds what is kept beside them."""
+    is_typed: bool = False
+    """Whether each profile has a table with types."""
+    is_passing: bool = False
+    """Whether nothing of `out` is kept."""
+
+    @property
+    def shown(self) -> str:
+        """Where the results are."""
+        return str(self.out) if self.tables is None else self.tables.address
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the results are in a store."""
+        return self.tables is not None and not self.tables.is_local
 
     def remember(self) -> None:
         """Note in the results folder which federation has the sinks, for `comity replay`."""

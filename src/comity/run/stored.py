@@ -28,8 +28,10 @@ from comity.run.request import Engine, RunRequest
 from comity.run.sinks import log_summary, sending, sent
 from comity.run.sources import Given, StoredFiles, kept_events, stored_files, with_kept
 from comity.run.spark import start_spark, tasks_told
+from comity.run.tables import check_tables, removed_if_passing, table_target
 
 if TYPE_CHECKING:
+    from comity.connect.target import TableTarget
     from comity.event.types import EventType
     from comity.run.request import SparkOptions
 
@@ -42,7 +44,8 @@ class StoredRun:
 
     plan: Plan
     summary: Summary
-    out: Path
+    out: Path | str
+    """The folder; the address, if the results are in a store."""
     seconds: float
     engine: Engine
     about_engine: str | None = None
@@ -60,9 +63,13 @@ def run_stored(
     """
     observer = observer or Silent()
     federation, out = request.federation, request.out
+    if engine is None and request.tables is not None:
+        engine = Engine.SPARK  # the only one that writes tables
+    check_tables(request, on_spark=engine is not Engine.LOCAL)
     plan = during(compile_plan(federation), period)
     files = stored_files(request.sources, request.folder, observer)
-    with sending(request) as outbox, claimed_folder(out, overwrite=request.overwrite):
+    with removed_if_passing(request), sending(request) as outbox, claimed_folder(out, overwrite=request.overwrite):
+        target = table_target(request)
         files = with_kept(files, request.sources, request.folder, out, plan)
         given = request.sources.given
         estimate = Estimate.of(files.paths)
@@ -73,7 +80,7 @@ def run_stored(
         log("run started", federation=federation.name, engine=engine.value, **counted)
         started = time.monotonic()
         if engine is Engine.SPARK:
-            summary = files_on_spark(plan, files, out, request.spark, observer, results=request.results)
+            summary = files_on_spark(plan, files, out, request.spark, observer, results=request.results, target=target)
         else:
             events = chain(events_of(files, federation.find_type), pushed(given))
             summary = run_into_folder(plan, events, out, results=request.results)
@@ -82,7 +89,14 @@ def run_stored(
     seconds = time.monotonic() - started
     log_summary("run done", summary, seconds=round(seconds, 3))
     slow = estimate.after_spark(seconds) if engine is Engine.SPARK else None
-    return StoredRun(plan, summary, out, seconds, engine, estimate.reason() if is_chosen else slow)
+    return StoredRun(
+        plan,
+        summary,
+        request.shown if request.is_remote else out,
+        seconds,
+        engine,
+        estimate.reason() if is_chosen else slow,
+    )
 
 
 def events_of(files: StoredFiles, find_type: Callable[[str], EventType | None]) -> Iterator[Event | Rejected]:
@@ -105,6 +119,7 @@ def files_on_spark(
     observer: Observer,
     *,
     results: Results = Results.JSONL,
+    target: TableTarget | None = None,
 ) -> Summary:
     """Carry out the plan over files, on Spark."""
     from comity.pipeline.run import run_on_spark  # Spark's own library takes a second to load
@@ -112,5 +127,6 @@ def files_on_spark(
     spark = start_spark(options, observer, files=files.paths)
     with tasks_told(spark, files.paths, observer):
         return on_spark(
-            spark, lambda: run_on_spark(plan, files.paths, out, spark, results=results, owners=files.owners)
+            spark,
+            lambda: run_on_spark(plan, files.paths, out, spark, results=results, owners=files.owners, target=target),
         )

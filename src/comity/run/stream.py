@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from comity.connect.claim import claimed_folder
 from comity.connect.delivered import noted_in
+from comity.connect.folder import CHECKPOINT
 from comity.connect.growing import check_folders
 from comity.errors import Misuse, Place
 from comity.event.formats.table import SUFFIXES
@@ -26,6 +27,7 @@ from comity.run.observer import Notice, Observer, Silent
 from comity.run.request import RunRequest, StreamPace
 from comity.run.sinks import sending
 from comity.run.spark import start_spark
+from comity.run.tables import check_tables, table_target
 
 if TYPE_CHECKING:
     from comity.connect.outbox import Outbox
@@ -42,6 +44,7 @@ def run_stream(
 ) -> StreamTotals:
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     observer = observer or Silent()
+    check_tables(request, on_spark=True)
     with ExitStack() as stack:
         watched, folders, accounts = stack.enter_context(opened(request, observer, measured))
         stream = stack.enter_context(closing(_stream(request, watched, accounts)))
@@ -97,10 +100,15 @@ def claimed_for_stream(request: RunRequest) -> Iterator[Outbox | None]:
 
 
 def _stream(request: RunRequest, watched: WatchedFederation, accounts: Accounts) -> StreamRun:
+    from comity.pipeline.checkpoint import stream_id
     from comity.pipeline.stream import StreamRun
 
+    target = table_target(request, goes_on=True)
+    if target is not None:
+        target.stream = partial(stream_id, request.out / CHECKPOINT)
     stream = StreamRun(
         watched,
+        target=target,
         out=request.out,
         on_batch=accounts.take,
         results=request.results,

@@ -66,7 +66,7 @@ class DetectStream(FileStream):
             self.quarantine.take(number, line)
         batches.save(number, detection, told.seen)
         is_again = self._is_again(number)
-        publish_batch(told.files, self.out, self._targets(at_end=False), self.results, number, is_again=is_again)
+        publish_batch(told.staged, self.out, self._targets(at_end=False), self.results, number, is_again=is_again)
         batches.states.forget_before(number)
         laps.end("publish")
         reasons, delivered = told.reasons, told.delivered

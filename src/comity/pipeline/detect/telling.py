@@ -99,6 +99,7 @@ class ReportWriter:
         staged.close()
         return BucketTold(
             [(file.to, str(file.path), file.day) for file in staged.files],
+            [],
             None,
             delivered,
             dict(reasons.counts),
