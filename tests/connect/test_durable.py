@@ -36,7 +36,7 @@ def files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-@pytest.mark.parametrize("form", list(Results))
+@pytest.mark.parametrize("form", [Results.JSONL, Results.PARQUET])
 def test_results_are_on_the_disk_before_their_identities_are(tmp_path: Path, disk: StrictDisk, form: Results) -> None:
     delivered = Delivered(tmp_path)
     seen: list[tuple[int, list[str]]] = []

@@ -184,7 +184,7 @@ def test_a_batch_of_every_form_gives_what_the_plan_means(spark: SparkSession, tm
     case = Case.of(Random(seed))
     files = [file for write in (json_file, csv_file, parquet_files) for file in write(case, tmp_path)]
     with limited(max_column_profiles=(256, 1)[seed % 2]):  # by columns, or by the kernel
-        told = by_batch(spark, case, files, tmp_path / "out", list(Results)[seed // 2 % 2])
+        told = by_batch(spark, case, files, tmp_path / "out", [Results.JSONL, Results.PARQUET][seed // 2 % 2])
     records = case.read(files, Window.of_history(NOW))
     assert outcomes_in(tmp_path / "out", case.plan.subscribers) == outcomes_of(run_reference(case.plan, records))
     counted = run_into_folder(case.plan, records, tmp_path / "counted")
@@ -207,5 +207,5 @@ def test_a_stream_gives_what_the_plan_means_however_it_is_cut(
     csv_file(case, events)
     parquet_files(case, events)
     with limited(max_small_batch_bytes=most_bytes):
-        found = by_stream(spark, case, events, tmp_path / "out", list(Results)[seed % 2])
+        found = by_stream(spark, case, events, tmp_path / "out", [Results.JSONL, Results.PARQUET][seed % 2])
     assert found == outcomes_of(run_reference(case.plan, case.read(sorted(events.iterdir()))))
