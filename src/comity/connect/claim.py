@@ -108,6 +108,9 @@ def claimed_folder(out: Path, *, overwrite: bool, goes_on: bool = False) -> Iter
 
 def _check_not_inside(out: Path) -> None:
     for above in out.resolve().parents:
+        is_hidden = out.resolve().relative_to(above).parts[0].startswith(".")
+        if is_hidden and above in _claimed.get():  # a backtest works in a hidden folder of the one that it has
+            continue
         if (above / RUN_FILE).is_file() or _is_held(above / LOCK):
             reason = f"the folder above it, {above}, holds results"
             hint = "choose a folder that is not inside of another results folder"
