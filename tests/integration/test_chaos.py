@@ -42,7 +42,8 @@ def test_a_stream_in_chaos_loses_and_repeats_nothing(seed: int, tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.alone
-@pytest.mark.parametrize("results", ["parquet", "jsonl"] if NIGHTLY else ["parquet"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("results", ["parquet", "jsonl"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_stream_on_executors_that_are_lost_loses_and_repeats_nothing(seed: int, results: str, tmp_path: Path) -> None:
     victims = ("executor", "stalled", "workers", "java", "driver")
