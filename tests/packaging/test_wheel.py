@@ -105,8 +105,9 @@ def test_the_examples_of_the_readme(installed: Path, tmp_path: Path) -> None:
         shutil.copy(ROOT / name, tmp_path)
     for name in ("docs", "examples", "tests/docs"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    for name in ("tests/__init__.py", "tests/conftest.py"):
-        shutil.copy(ROOT / name, tmp_path / name)
+    shared = [path for path in (ROOT / "tests").glob("*.py") if not path.name.startswith("test_")]
+    for path in shared:
+        shutil.copy(path, tmp_path / "tests")
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "pythonpath=.", "tests/docs/test_examples.py"]
     told = call(installed / "python", *arguments, "-k", "test_page and README", cwd=tmp_path)
     assert "1 passed" in told
