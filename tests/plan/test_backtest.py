@@ -93,6 +93,12 @@ def test_tally_counts_an_event_of_two_ways_once() -> None:
     assert (report.sent, [way.sent for way in report.ways], report.share) == (1, [1, 1], 0.5)
 
 
+def test_examples_are_the_earliest_in_whatever_order_they_come() -> None:
+    lines = [line(number, T0 + timedelta(minutes=number)) for number in range(6)]
+    for order in (lines, lines[::-1], [*lines[3:], *lines[:3]]):
+        assert [one["id"] for one in tally(*order).examples] == ["0", "1", "2"]
+
+
 def test_report() -> None:
     times = [T0, T0 + timedelta(minutes=30), T0 + timedelta(days=2)]
     found = tally(*(line(number, at) for number, at in enumerate(times)), bucket_s=3_600)

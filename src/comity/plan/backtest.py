@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from comity.errors import Misuse
@@ -83,8 +85,8 @@ class Tally:
     by_way: Counter[str] = field(default_factory=Counter)
     first: datetime | None = None
     last: datetime | None = None
-    examples: list[dict[str, Any]] = field(default_factory=list)
     buckets: Counter[int] = field(default_factory=Counter)
+    _earliest: list[tuple[datetime, str, str, dict[str, Any]]] = field(default_factory=list)
     _seen: set[tuple[str, str]] = field(default_factory=set)
     _step: int = 0
     _ways_cross: bool = field(init=False)
@@ -122,12 +124,21 @@ class Tally:
         assert at is not None  # both runners require the time of an event
         self.first = at if self.first is None else min(self.first, at)
         self.last = at if self.last is None else max(self.last, at)
-        if len(self.examples) < _EXAMPLES:
-            self.examples.append(record)
+        self._take_example(at, record)
         step = self.bucket_s or _STEPS_S[self._step]
         self.buckets[(at - _EPOCH) // timedelta(seconds=step)] += 1
         if self.bucket_s is None and len(self.buckets) > _MOST_BUCKETS:
             self._widen()
+
+    def _take_example(self, at: datetime, record: dict[str, Any]) -> None:
+        """Keep it if it is among the earliest, so that it does not matter in which order they come."""
+        insort(self._earliest, (at, record["source"], record["id"], record), key=itemgetter(0, 1, 2))
+        del self._earliest[_EXAMPLES:]
+
+    @property
+    def examples(self) -> list[dict[str, Any]]:
+        """The earliest notifications."""
+        return [record for *_, record in self._earliest]
 
     def _widen(self) -> None:
         if self._step + 1 < len(_STEPS_S):
