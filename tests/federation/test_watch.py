@@ -110,6 +110,21 @@ def test_a_contract_file_that_is_removed_is_told_once_and_then_counts(watching: 
     assert len(watching.removed) == 1
 
 
+def test_a_table_that_no_contract_names_any_more_is_not_told_as_removed(folder: Path) -> None:
+    contract = folder / "contracts" / "fire.yaml"
+    text = contract.read_text().replace("{niedrig: 1, mittel: 2, hoch: 3}", "{file: levels.csv, key: word, value: level}")
+    contract.write_text(text)
+    contract.with_name("levels.csv").write_text("word,level\nniedrig,1\nmittel,2\nhoch,3\n")
+    watching = Watching(folder)
+    contract.unlink()
+    assert "fire" not in watching.watched.current().contracts
+    without = watching.time.now_s
+    contract.write_text(text)
+    assert "fire" in watching.watched.current().contracts
+    assert watching.time.now_s - without < 1
+    assert [removed.files for removed in watching.removed] == [(contract,)]
+
+
 def test_a_file_that_is_removed_and_written_again_is_a_replacement(watching: Watching) -> None:
     profiles = next((watching.folder / "profiles").glob("*.yaml"))
     text = profiles.read_text().replace("serious_fires", "grave_fires")

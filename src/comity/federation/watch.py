@@ -85,7 +85,8 @@ class WatchedFederation:
         except ComityError as error:
             self.on_fault(error)
             return before
-        self._signature = {**marks(found.files), **signature}
+        let_go = set(before.files).difference(found.files)  # a table that no contract names any more
+        self._signature = {**marks(found.files), **{path: signature[path] for path in signature if path not in let_go}}
         if gone:
             self.on_removed(_removed(gone, before, found))
         return found
