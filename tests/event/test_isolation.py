@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import os
 import subprocess
 import sys
@@ -67,6 +68,20 @@ def test_a_small_compressed_file_may_not_stand_for_very_much(suffix: str, tmp_pa
         assert [shown(one) for one in read_events(path)][-1] == "expands-too-far"
     with limited(**(TIGHT | {"free_expansion_bytes": 10_000_000})):
         assert "expands-too-far" not in [shown(one) for one in read_events(path)][-1:]
+
+
+@pytest.mark.parametrize("line", [b"\n", b"x\n"])
+@pytest.mark.parametrize("suffix", [".jsonl.gz", ".csv.gz"])
+def test_many_short_lines_are_much(suffix: str, line: bytes, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(gzip.compress(line * 60_000))
+    with limited(free_expansion_bytes=1_000_000, max_expansion=1):
+        *before, last = read_events(path)
+    assert shown(last) == "expands-too-far"
+    assert len(before) <= 40_000  # what is unpacked at a time is let through or not as a whole
+    path.write_bytes(gzip.compress(line * 9_000))
+    with limited(free_expansion_bytes=1_000_000, max_expansion=1):
+        assert "expands-too-far" not in [shown(one) for one in read_events(path)]
 
 
 def test_what_came_before_a_fatal_record_is_given(tmp_path: Path) -> None:

@@ -52,18 +52,22 @@ def broken_gzip(error: Exception) -> Fault:
     return Fault("", "", f"the compressed file is broken: {error}", "broken-gzip")
 
 
-def open_file(path: Path) -> IO[bytes]:
-    """A file, unpacked if it is compressed; reading raises `ExpandsTooFarError` where it expands too far."""
+def open_file(path: Path, *, least_line: int = 0) -> IO[bytes]:
+    """A file, unpacked if it is compressed; reading raises `ExpandsTooFarError` where it expands too far.
+
+    A line counts for `least_line` bytes at least: an empty one takes its time, too.
+    """
     if path.suffix != ".gz":
         return path.open("rb")
-    return cast(IO[bytes], io.BufferedReader(_Unpacked(path), 65_536))
+    return cast(IO[bytes], io.BufferedReader(_Unpacked(path, least_line), 65_536))
 
 
 class _Unpacked(io.RawIOBase):
     """The content of a compressed file, counted."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, least_line: int) -> None:
         self._file = gzip.GzipFile(path, "rb")
+        self._least_line = least_line
         self._expansion = Expansion(path)
 
     def readable(self) -> bool:
@@ -71,7 +75,7 @@ class _Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         content = self._file.read1(len(buffer))
-        self._expansion.add(len(content))
+        self._expansion.add(max(len(content), self._least_line * content.count(b"\n")))
         buffer[: len(content)] = content
         return len(content)
 

@@ -11,7 +11,7 @@ from typing import IO, BinaryIO, assert_never
 
 from comity.errors import Misuse, Place
 from comity.event.event import Event
-from comity.event.expansion import UNPACKING_ERRORS, broken_gzip, open_file
+from comity.event.expansion import LEAST_BYTES, UNPACKING_ERRORS, broken_gzip, open_file
 from comity.event.formats.csv import Header, decode_row, read_header, row_as_json
 from comity.event.formats.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
 from comity.event.formats.table import SUFFIXES, UNREADABLE, FileFormat, Form, format_of, is_event_file
@@ -158,7 +158,7 @@ def _file_events(path: Path, wanted: _Wanted) -> Iterator[Event | Rejected]:
                 lines = decoded_apart(format.reader, path, wanted.types)
                 yield from _decoded(lines, wanted, str(path))
             case Form.LINES | Form.CSV:
-                with open_file(path) as stream:
+                with open_file(path, least_line=LEAST_BYTES) as stream:
                     yield from _stream_events(stream, wanted, str(path), format.form is Form.CSV)
             case _:
                 assert_never(format.form)
@@ -173,7 +173,7 @@ def _text_lines(
     path: Path, format: FileFormat, types: Taxonomy | TypeLookup | None, after: int
 ) -> Iterator[tuple[int, bytes | Rejected]]:
     name = str(path)
-    with open_file(path) as stream:
+    with open_file(path, least_line=LEAST_BYTES) as stream:
         for number, line, header in _numbered(stream, name, format.form is Form.CSV):
             if number <= after:
                 continue
