@@ -112,7 +112,9 @@ def test_a_contract_file_that_is_removed_is_told_once_and_then_counts(watching: 
 
 def test_a_table_that_no_contract_names_any_more_is_not_told_as_removed(folder: Path) -> None:
     contract = folder / "contracts" / "fire.yaml"
-    text = contract.read_text().replace("{niedrig: 1, mittel: 2, hoch: 3}", "{file: levels.csv, key: word, value: level}")
+    text = contract.read_text().replace(
+        "{niedrig: 1, mittel: 2, hoch: 3}", "{file: levels.csv, key: word, value: level}"
+    )
     contract.write_text(text)
     contract.with_name("levels.csv").write_text("word,level\nniedrig,1\nmittel,2\nhoch,3\n")
     watching = Watching(folder)
