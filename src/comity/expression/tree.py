@@ -26,7 +26,7 @@ class Literal:
         return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
 
     def __hash__(self) -> int:
-        return hash((type(self.value), self.value))
+        return hash(self.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from comity.bulk import collection_paused
 from comity.connect.specs import SinkSpec, SourceSpec
 from comity.document import DataDocument, Document, did_you_mean, read_document, validate
 from comity.errors import ComityError, Faults, Misuse, Place
@@ -45,6 +46,7 @@ ReadDocument = Callable[[Path], Document]
 _FIRST_KEYS = ("domain", "contract", "profiles", "rates", "codes", "federation")
 
 
+@collection_paused()
 def load(given: str | Path | AbstractMapping[str, Any], *, folder: str | Path | None = None) -> Federation:
     """The federation in a directory, or in a mapping that says the same; raises `Faults` with all that is wrong.
 

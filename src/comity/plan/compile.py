@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from comity.bulk import collection_paused
 from comity.contract.compose import compose
 from comity.contract.mapping import Mapping
 from comity.event.types import EVENT, EventType
@@ -53,6 +54,7 @@ class PlanCompiler:
     _routes: dict[_RouteKey, Route] = field(default_factory=dict)
     _bounds: Limits | None = None
 
+    @collection_paused()
     def compile(self, federation: Federation) -> Plan:
         """The plan of the federation as it is now."""
         if self._bounds != limits():  # they bound how far conditions are simplified

@@ -17,7 +17,7 @@ from comity.event.types import AttributeType, EventType
 from comity.expression.bind import bind_text
 from comity.expression.evaluate import evaluate, holds
 from comity.expression.scope import Scope
-from comity.expression.simplify import simplify
+from comity.expression.simplify import REWRITES, is_settled, simplify
 from comity.expression.simplify.chains import chain_of
 from comity.expression.simplify.domains import DOMAINS
 from comity.expression.simplify.ranges import range_of
@@ -289,3 +289,29 @@ def test_simplify_of_a_profile_through_a_change_of_units(unit: str, written: str
     tree = mapping.translate(bind_text(f"temperature {symbol} {number} {written}", Scope(mapping.target)))
     after = check(tree)
     assert not any(isinstance(part, Arithmetic) for part in walk(after))
+
+
+bare_atoms = st.one_of(
+    st.builds(Compare, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), _of("heat", "count"), numbers.map(Literal)),
+    st.builds(Between, _of("level", "spare"), numbers.map(Literal), numbers.map(Literal)),
+    st.builds(In, _of("count", "spare"), st.lists(numbers.map(Literal), max_size=3).map(tuple), st.booleans()),
+    st.builds(Compare, st.just("="), _of("code", "name"), texts.map(Literal)),
+    st.builds(TextTest, st.sampled_from(["like", "starts with"]), _of("code", "name"), texts),
+)
+conjunctions = st.lists(bare_atoms, min_size=1, max_size=4).map(lambda items: And(tuple(items)))
+
+
+@given(conjunctions | made_filters)
+def test_no_rewrite_changes_what_is_settled(tree: Expression) -> None:
+    for one in (tree, simplify(tree, LOCAL)):
+        if is_settled(one, LOCAL):
+            assert all(rewrite(one, LOCAL) == one for rewrite in REWRITES)
+
+
+def test_a_range_that_is_said_by_two_atoms_is_settled() -> None:
+    said = simplify(
+        And((Compare(">", Attribute(("heat",)), Literal(0.1)), Compare("<=", Attribute(("heat",)), Literal(7)))), LOCAL
+    )
+    assert isinstance(said, And)
+    assert is_settled(said, LOCAL)
+    assert not is_settled(And((*said.items, said.items[0])), LOCAL)

@@ -6,24 +6,27 @@ that holds for exactly the same events of the type, rounding and missing values 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from comity.event.types import EventType
 from comity.expression.simplify.cut_separators import cut_separators
 from comity.expression.simplify.enumerate_lookups import enumerate_lookups
-from comity.expression.simplify.fold_constants import fold_constants, fold_value
+from comity.expression.simplify.fold_constants import fold_atom, fold_constants, fold_value
 from comity.expression.simplify.invert_arithmetic import invert_arithmetic
 from comity.expression.simplify.invert_texts import invert_texts
-from comity.expression.simplify.known import is_bare, parts
+from comity.expression.simplify.known import asked_attribute, is_bare, parts
 from comity.expression.simplify.merge_members import merge_members
 from comity.expression.simplify.merge_ranges import merge_ranges
-from comity.expression.simplify.order_parts import order_parts
+from comity.expression.simplify.order_parts import all_of, order_parts
 from comity.expression.simplify.push_into_conditionals import push_into_conditionals
 from comity.expression.simplify.push_negations import push_negations
+from comity.expression.simplify.ranges import range_of
 from comity.expression.simplify.spell_cases import spell_cases
 from comity.expression.simplify.split_concatenations import split_concatenations
 from comity.expression.simplify.split_presence import split_presence
-from comity.expression.tree import Expression
+from comity.expression.tree import And, Expression
 from comity.limits import limits
 
 Rewrite = Callable[[Expression, EventType], Expression]
@@ -69,7 +72,11 @@ def simplify(tree: Expression, type: EventType) -> Expression:
     """
     if not _fits(tree):
         return tree
+    if isinstance(tree, And):  # what is made of attributes alone, since most rewrites look at one atom at a time
+        tree = all_of([item if is_bare(item) else simplify(item, type) for item in tree.items])
     known_bare = is_bare(tree)
+    if known_bare and is_settled(tree, type):
+        return tree
     idle = 0  # rewrites in a row that left the tree as it is; when all have, it stays so
     for _ in range(_MOST_ROUNDS):
         before = tree
@@ -77,6 +84,8 @@ def simplify(tree: Expression, type: EventType) -> Expression:
             after = tree if known_bare and rewrite in _OF_WHAT_IS_MADE else rewrite(tree, type)
             if after is not tree and after != tree and _fits(after):
                 tree, idle, known_bare = after, 0, is_bare(after)
+                if known_bare and is_settled(tree, type):
+                    return tree
             else:
                 idle += 1
             if idle == len(REWRITES):
@@ -84,6 +93,22 @@ def simplify(tree: Expression, type: EventType) -> Expression:
         if tree == before:  # one has undone what another did
             break
     return tree
+
+
+def is_settled(tree: Expression, type: EventType) -> bool:
+    """Whether no rewrite can change a filter over bare attributes: it asks one thing, or one range, of each."""
+    atoms = tree.items if isinstance(tree, And) and len(tree.items) > 1 else (tree,)
+    asked = [asked_attribute(atom) for atom in atoms]
+    if None in asked or any(fold_atom(atom, type) != atom or invert_arithmetic(atom, type) != atom for atom in atoms):
+        return False
+    together = [[atom for _, atom in same] for _, same in groupby(zip(asked, atoms, strict=True), itemgetter(0))]
+    return len(together) == len(set(asked)) and all(len(some) == 1 or _is_one_range(some, type) for some in together)
+
+
+def _is_one_range(atoms: Sequence[Expression], type: EventType) -> bool:
+    """Whether atoms about one attribute are the way in which a range is said."""
+    said = And(tuple(atoms))
+    return all(range_of(atom, type) for atom in atoms) and merge_ranges(said, type) == said
 
 
 def simplify_value(tree: Expression, type: EventType) -> Expression:

@@ -28,7 +28,7 @@ class ValueDomain:
     last: int
     value: Callable[[int], Value]
     """The value with an index."""
-    nearest: Callable[[Fraction], int]
+    nearest: Callable[[Fraction | float], int]
     """An index close to a number (microseconds of a time), for a search to begin at."""
 
 
@@ -48,7 +48,7 @@ def float_value(index: int) -> float:
     return value if index >= 0 else -value
 
 
-def _nearest_float(number: Fraction) -> int:
+def _nearest_float(number: Fraction | float) -> int:
     try:
         return float_index(float(number))
     except OverflowError:

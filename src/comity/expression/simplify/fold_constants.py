@@ -69,9 +69,13 @@ def fold_atom(atom: Expression, type: EventType) -> Expression:
     return folded
 
 
+_PLAIN = (Literal, Attribute)
+"""Named, since every use of `Literal | Attribute` would make it anew."""
+
+
 def fold_value(node: Expression, type: EventType) -> Expression:
     """The value expression with its constant parts computed; `MISSING` when it has no value on any event."""
-    if isinstance(node, Literal | Attribute) or node == MISSING:
+    if isinstance(node, _PLAIN) or node == MISSING:
         return node
     if is_truth(node):
         return fold_constants(node, type)

@@ -101,9 +101,14 @@ def parts(node: Expression) -> tuple[Expression, ...]:
     return _PARTS[node.__class__](node)
 
 
+JUNCTIONS = (And, Or)
+_FREE = (Literal, IsType)
+"""Named, since every use of `And | Or` would make it anew."""
+
+
 def each_atom(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The filter with `change` applied to its atoms; the same object when nothing changed."""
-    if isinstance(node, And | Or):
+    if isinstance(node, JUNCTIONS):
         items = tuple([each_atom(item, change) for item in node.items])
         return node if all(map(is_, items, node.items)) else type(node)(items)
     if isinstance(node, Not):
@@ -119,18 +124,23 @@ def is_bare(node: Expression) -> bool:
     >>> is_bare(parse("heat > 3 and not room = 'attic'")), is_bare(parse("heat > 3 and lower(room) = 'attic'"))
     (True, False)
     """
-    match node:
-        case And(items) | Or(items):
-            return all(is_bare(item) for item in items)
-        case Not(item):
-            return is_bare(item)
-        case Compare(_, Attribute(), Literal()) | Between(Attribute(), Literal(), Literal()):
-            return True
-        case In(Attribute(), items):
-            return all(isinstance(item, Literal) for item in items)
-        case TextTest(operand=Attribute()) | Exists() | IsType() | Literal():
-            return True
-    return False
+    if isinstance(node, JUNCTIONS):
+        return all(map(is_bare, node.items))
+    if isinstance(node, Not):
+        return is_bare(node.item)
+    return isinstance(node, _FREE) or asked_attribute(node) is not None
+
+
+def asked_attribute(atom: Expression) -> Attribute | None:
+    """The attribute of which an atom asks something as it is, with nothing but constants beside it."""
+    match atom:
+        case Compare(_, Attribute() as asked, Literal()) | Between(Attribute() as asked, Literal(), Literal()):
+            return asked
+        case In(Attribute() as asked, items) if all(isinstance(item, Literal) for item in items):
+            return asked
+        case TextTest(operand=Attribute() as asked) | Exists(asked):
+            return asked
+    return None
 
 
 def outlives_missing(node: Expression) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from comity.event.kinds import Kind, kind_of
 from comity.event.types import EventType
 from comity.expression.evaluate import holds
-from comity.expression.simplify.known import NOTHING, is_constant
+from comity.expression.simplify.known import JUNCTIONS, NOTHING, parts
 from comity.expression.simplify.order_parts import all_of, any_of
 from comity.expression.tree import (
     FALSE,
@@ -16,8 +16,9 @@ from comity.expression.tree import (
     Exists,
     Expression,
     In,
+    IsType,
     Literal,
-    Or,
+    is_impure,
     rebuild,
 )
 
@@ -34,7 +35,7 @@ def merge_members(node: Expression, type: EventType) -> Expression:
     >>> render(merge_members(parse("room in ('hall', 'attic', 'bath') and room like '%a%' and room != 'bath'"), house))
     "room in ('hall', 'attic')"
     """
-    if not isinstance(node, And | Or):
+    if not isinstance(node, JUNCTIONS):
         return node
     items = [merge_members(item, type) for item in node.items]
     for attribute in dict.fromkeys(found for item in items if (found := _listed(item, type))):
@@ -89,7 +90,9 @@ def _one_of(attribute: Attribute, members: list[Expression]) -> Expression:
 
 def _is_about(item: Expression, attribute: Attribute) -> bool:
     """Whether the truth of a filter hangs on the value of the attribute alone."""
-    return is_constant(_given(item, attribute, Literal("")))
+    if isinstance(item, Attribute):
+        return item == attribute
+    return not (isinstance(item, IsType) or is_impure(item)) and all(_is_about(part, attribute) for part in parts(item))
 
 
 def _passes(item: Expression, attribute: Attribute, member: Expression) -> bool:

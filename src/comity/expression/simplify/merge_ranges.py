@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from comity.event.types import EventType
+from comity.expression.simplify.known import JUNCTIONS
 from comity.expression.simplify.order_parts import all_of, any_of
 from comity.expression.simplify.ranges import AttributeRange, Spans, common, range_of, say, union, without
-from comity.expression.tree import And, Attribute, Expression, Literal, Not, Or
+from comity.expression.tree import And, Attribute, Expression, Literal, Not
 
 
 def merge_ranges(node: Expression, type: EventType) -> Expression:
@@ -19,7 +20,7 @@ def merge_ranges(node: Expression, type: EventType) -> Expression:
     >>> render(merge_ranges(parse("floor < 5 or floor between 4 and 9"), house))
     'floor <= 9'
     """
-    if not isinstance(node, And | Or):
+    if not isinstance(node, JUNCTIONS):
         return node
     items = [merge_ranges(item, type) for item in node.items]
     ranges = [_range(item, type) for item in items]
@@ -37,7 +38,7 @@ def _range(node: Expression, type: EventType) -> AttributeRange | None:
     """The range that a filter on one attribute is, also when it is made of several atoms."""
     if isinstance(node, Literal | Not):
         return None
-    if not isinstance(node, And | Or):
+    if not isinstance(node, JUNCTIONS):
         return range_of(node, type)
     parts: list[AttributeRange] = []
     for item in node.items:

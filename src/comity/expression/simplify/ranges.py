@@ -13,7 +13,7 @@ from comity.event.kinds import Kind, Value, comparable, kind_of
 from comity.event.types import EventType
 from comity.expression.render import render_value
 from comity.expression.simplify.chains import Chain, chain_of, first_index
-from comity.expression.simplify.domains import ValueDomain
+from comity.expression.simplify.domains import ValueDomain, raw
 from comity.expression.simplify.known import presence
 from comity.expression.simplify.order_parts import all_of, any_of
 from comity.expression.tree import Attribute, Between, Compare, Exists, Expression, In, Literal
@@ -76,6 +76,9 @@ def _ends(chain: Chain) -> Span:
 def _first(chain: Chain, constant: Value, strict: bool) -> int:
     """Where results reach a constant, or go beyond it."""
     passes = operator.gt if strict else operator.ge
+    if not chain.steps and kind_of(constant) is chain.kind:
+        index = chain.domain.nearest(raw(constant)) + strict
+        return min(max(index, chain.domain.first), chain.domain.last + 1)
     return first_index(
         chain, lambda side, value: side > 0 or (side == 0 and passes(value, constant)), chain.before(constant)
     )
