@@ -135,7 +135,7 @@ def test_a_take_over_that_was_interrupted_begins_anew(tmp_path: Path) -> None:
     notes.close()
     commits = Commits(tmp_path)
     commits.folder.mkdir()
-    commits._save(3, Commit())
+    commits.notes.save(3, Commit())
     assert commits.needs_begin
     commits.begin((), TODAY)
     assert deliver(commits, 5, "a", "b") == ["b"]

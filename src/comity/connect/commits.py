@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from uuid import uuid4
 
+from comity.connect.batch_notes import BatchNotes
 from comity.connect.delivered import EARLIER, DeliveredSize, look_at_delivered, reading
 from comity.connect.delivered import FILE as DATABASE
 from comity.connect.identity import key_digest
@@ -34,10 +35,9 @@ from comity.connect.key_files import (
     map_keys,
     write_keys,
 )
-from comity.connect.sealed import read_note, sealed_note
 from comity.event.times import format_timestamp, parse_timestamp
 from comity.limits import limits
-from comity.storage.durable import make_folder, sync, write_whole
+from comity.storage.durable import make_folder, sync
 from comity.storage.place import LocalStorage, Storage
 
 FOLDER = ".delivered"
@@ -81,12 +81,13 @@ class Commits:
     def __init__(self, out: Path) -> None:
         self.folder = out / FOLDER
         self.place = LocalStorage(self.folder)
+        self.notes = BatchNotes(self.folder, Commit, KEYS)
         self._database = out / DATABASE
 
     @property
     def is_begun(self) -> bool:
         """Whether there is anything."""
-        return bool(self._numbers())
+        return bool(self.notes.numbers())
 
     @property
     def needs_begin(self) -> bool:
@@ -96,7 +97,7 @@ class Commits:
     @property
     def last_batch(self) -> int | None:
         """The last batch that counts."""
-        return max((number for number in self._numbers() if number != EARLIER), default=None)
+        return max((number for number in self.notes.numbers() if number != EARLIER), default=None)
 
     def begin(self, earlier: Iterable[str], day: str) -> None:
         """Begin with keys of notifications that were delivered before the first batch, or with those of a stream
@@ -106,38 +107,34 @@ class Commits:
         if self._database.exists():
             self._take_over(day)
         else:
-            self._save(EARLIER, Commit(keys=self._written(map(key_digest, earlier), day)))
+            self.notes.save(EARLIER, Commit(keys=self._written(map(key_digest, earlier), day)))
         self._remove_database()
 
     def before(self, number: int) -> Commit:
         """What counted when a batch began, which is the next one, or the last one again."""
-        earlier = [one for one in self._numbers() if one < number]
-        if not earlier:
+        earlier = self.notes.before(number)
+        if earlier is None:
             reason = f"batch {number:,} was done long ago; the checkpoint of the stream is older than its results"
             raise KEYS.broken(self.folder, reason)
-        return self._read(max(earlier))
+        return self.notes.read(earlier)
 
     def last(self) -> Commit:
         """What counts now."""
-        return self._read(max(self._numbers()))
+        return self.notes.read(max(self.notes.numbers()))
 
     def commit(self, number: int, after: Commit) -> None:
         """Let a batch count; what no batch from this one on can ask for is removed."""
         sync(self.folder)
-        self._save(number, after)
-        kept = sorted(one for one in self._numbers() if one <= number)[-2:]
-        for one in self._numbers():
-            if one not in kept:
-                self._note(one).unlink()
-        named = {file.name for one in kept for file in self._read(one).keys}
+        self.notes.save(number, after)
+        named = {file.name for kept in self.notes.keep_two(number) for file in kept.keys}
         for path in self.folder.glob("*.keys"):
             if path.name not in named:
                 path.unlink(missing_ok=True)
 
     def check(self, most_bytes: int | None = None) -> None:
         """Raise `Permanent` for what is damaged or missing; up to so many bytes are read for it."""
-        for number in self._numbers():
-            for file in self._read(number).keys:
+        for number in self.notes.numbers():
+            for file in self.notes.read(number).keys:
                 check_size(self.place, file)
                 if most_bytes is None or file.size <= most_bytes:
                     check_content(self.place, file)
@@ -156,10 +153,10 @@ class Commits:
             newest = database.execute("select value from noted where name = 'newest'").fetchone()
             before = database.execute("select key from delivered where batch < ?", (last,))
             commit = Commit(keys=self._written((key for (key,) in before), day), newest=newest[0] if newest else None)
-            self._save(last - 1 if last > 0 else EARLIER, commit)
+            self.notes.save(last - 1 if last > 0 else EARLIER, commit)
             own = database.execute("select key from delivered where batch = ?", (last,))
             files = self._written((key for (key,) in own), day)
-            self._save(last, replace(commit, keys=(*commit.keys, *files)))
+            self.notes.save(last, replace(commit, keys=(*commit.keys, *files)))
 
     def _written(self, digests: Iterable[bytes], day: str) -> tuple[KeyFile, ...]:
         """Files of digests of any bucket."""
@@ -183,21 +180,6 @@ class Commits:
         for name in (self._database.name, f"{self._database.name}-wal", f"{self._database.name}-shm"):
             with suppress(FileNotFoundError):
                 self._database.with_name(name).unlink()
-
-    def _save(self, number: int, commit: Commit) -> None:
-        write_whole(self._note(number), sealed_note(commit))
-
-    def _read(self, number: int) -> Commit:
-        found = read_note(self._note(number), Commit, KEYS)
-        if found is None:
-            raise KEYS.broken(self._note(number), "the file is missing")
-        return found
-
-    def _numbers(self) -> list[int]:
-        return [int(path.stem) for path in self.folder.glob("*.json")]
-
-    def _note(self, number: int) -> Path:
-        return self.folder / f"{number:08d}.json"
 
 
 def look_at_commits(out: Path) -> DeliveredSize | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from comity.connect.batch_notes import BatchNotes
 from comity.connect.sealed import read_note, read_sealed, sealed, sealed_note
 from comity.pattern.bank import BankState
 from comity.pipeline.detect.ends import STATE, Ends
@@ -113,13 +114,13 @@ class PatternStates:
 
     def before(self, batch: int) -> Progress | None:
         """The progress after the last batch before this one; None when there was none."""
-        earlier = self._earlier(batch)
-        return None if earlier is None else self._read(earlier)
+        earlier = self._notes.before(batch)
+        return None if earlier is None else self._notes.read(earlier)
 
     @property
     def last_batch(self) -> int | None:
         """The last batch that noted anything."""
-        return max(self._batches(), default=None)
+        return max(self._notes.numbers(), default=None)
 
     def reading(self, files: Mapping[int, str]) -> BucketStates:
         """What is kept, for tasks that only read it."""
@@ -131,7 +132,7 @@ class PatternStates:
 
     def save(self, batch: int, progress: Progress) -> None:
         """Note that a batch has written its versions."""
-        write_whole(self._note(batch), sealed_note(progress))
+        self._notes.save(batch, progress)
 
     @property
     def ends(self) -> Ends:
@@ -144,16 +145,12 @@ class PatternStates:
 
     def after(self, batch: int) -> Progress:
         """The progress after a batch."""
-        return self._read(batch)
+        return self._notes.read(batch)
 
     def forget_before(self, batch: int) -> None:
         """Remove what no batch from this one on can ask for, now that it is published."""
-        kept = [number for number in self._batches() if number in (self._earlier(batch), batch)]
-        files = [name for number in kept for name in self._read(number).files.values()]
+        files = [name for kept in self._notes.keep_two(batch) for name in kept.files.values()]
         needed = {str(self.folder / name) for name in (*files, *(one.name for one in self.ends.files))}
-        for number in self._batches():
-            if number not in kept:
-                self._note(number).unlink()
         for folder in self.folder.glob("[0-9]*/"):
             for file in folder.iterdir():
                 if str(file) not in needed:
@@ -161,25 +158,14 @@ class PatternStates:
             if not any(folder.iterdir()):
                 folder.rmdir()
 
-    def _earlier(self, batch: int) -> int | None:
-        return max((number for number in self._batches() if number < batch), default=None)
-
     def check(self) -> None:
         """Raise `Permanent` for a file that is damaged or missing, before a stream relies on it."""
         for file in self.ends.files:
             read_sealed(self.folder / file.name, STATE)
-        for number in sorted(self._batches())[-2:]:  # no batch asks for those before
-            for name in self._read(number).files.values():
+        for number in self._notes.numbers()[-2:]:  # no batch asks for those before
+            for name in self._notes.read(number).files.values():
                 read_sealed(self.folder / name, STATE)
 
-    def _read(self, batch: int) -> Progress:
-        found = read_note(self._note(batch), Progress, STATE)
-        if found is None:
-            raise STATE.broken(self._note(batch), "the file is missing")
-        return found
-
-    def _batches(self) -> list[int]:
-        return [int(path.stem) for path in self.folder.glob("*.json")]
-
-    def _note(self, batch: int) -> Path:
-        return self.folder / f"{batch:08d}.json"
+    @property
+    def _notes(self) -> BatchNotes[Progress]:
+        return BatchNotes(self.folder, Progress, STATE)
