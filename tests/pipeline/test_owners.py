@@ -112,10 +112,11 @@ def check(out: Path) -> None:
     assert "this is a source of a" in refused[0]["faults"][0]["reason"]
 
 
-def test_comity_run_holds_the_sources_of_a_domain_to_its_types(folder: Path) -> None:
+@pytest.mark.parametrize("stream", [(), ("--stream", "--until-empty")], ids=["stored", "stream"])
+def test_comity_run_holds_the_sources_of_a_domain_to_its_types(folder: Path, stream: tuple[str, ...]) -> None:
     write_all(folder)
     (folder / "events" / "b" / "b.jsonl").write_bytes(b"")
-    result = CliRunner().invoke(app, ["run", str(folder), "--engine", "local", "--out", str(folder / "out")])
+    result = CliRunner().invoke(app, ["run", str(folder), "--engine", "local", "--out", str(folder / "out"), *stream])
     assert result.exit_code == 0, result.output
     check(folder / "out")
     line = next(one for one in told(folder / "out", "rejected") if one["file"].endswith(".jsonl"))

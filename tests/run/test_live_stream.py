@@ -6,18 +6,21 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from tests.engine.houses import BEGIN, COMPOSITES, SIMPLE, houses, some_lines
+from tests.pipeline.test_poison_files import delivered, poison, refused
+from tests.pipeline.test_stream_folder import EXAMPLE, write_as
 
 from comity.connect.folder import LATE, REJECTED, Results
 from comity.engine import run
 from comity.errors import Misuse
 from comity.event import read_events
+from comity.event.formats.table import FORMATS
 from comity.federation import load
 from comity.federation.watch import WatchedFederation
 from comity.limits import limited
@@ -25,6 +28,8 @@ from comity.plan import Summary, compile_plan
 from comity.run.live_stream import LiveStream
 from comity.testing.outcomes import outcomes_in, outcomes_of, told_in
 
+LATER = datetime(2026, 11, 11, tzinfo=UTC)
+"""When events of the example are there."""
 NAMES = [*SIMPLE, *COMPOSITES]
 NOW = BEGIN + timedelta(hours=1)
 
@@ -109,6 +114,35 @@ def test_a_stream_that_goes_on_after_its_end_tells_nothing_again(tmp_path: Path,
     told = list(told_in(out, ["fire_station", "house_a"]))
     assert len(told) == len(set(told))
     assert set(stored(federation, events)) <= {*told, *((REJECTED, line) for _, line in stored(federation, events))}
+
+
+def test_every_format_is_read_and_what_is_none_is_told(tmp_path: Path) -> None:
+    out, events = tmp_path / "out", tmp_path / "events"
+    events.mkdir()
+    for number, format in enumerate(FORMATS):
+        write_as(events, format, number)
+    (events / "notes.json").write_text("{}")
+    unknown: list[str] = []
+    given = {"clock": lambda: LATER, "on_unknown": lambda files: unknown.extend(map(str, files))}
+    with closing(stream_of(EXAMPLE, out, events, **given)) as stream:
+        read_all(stream)
+    assert delivered(out) == [str(number) for number in range(len(FORMATS))]
+    assert refused(out) == {}
+    assert unknown == [str(events / "notes.json")]
+
+
+def test_a_file_that_cannot_be_read_goes_to_quarantine_and_costs_itself_only(tmp_path: Path) -> None:
+    out, events, told = tmp_path / "out", tmp_path / "events", list[str]()
+    codes = poison(events)
+    given = {"clock": lambda: LATER, "on_set_aside": lambda one: told.append(Path(one.file).name)}
+    with closing(stream_of(EXAMPLE, out, events, **given)) as stream:
+        read_all(stream)
+    assert delivered(out) == ["a", "g", "z"]
+    assert refused(out) == codes
+    assert sorted(told) == sorted(codes)
+    notes = [json.loads(path.read_text()) for path in (out / "quarantine").glob("[0-9]*.json")]
+    assert {Path(one["file"]).name: one["code"] for one in notes} == codes
+    assert all((out / "quarantine" / one["kept"]).read_bytes() == Path(one["file"]).read_bytes() for one in notes)
 
 
 OPERATIONS = ("fsync", "replace", "rename", "unlink")
