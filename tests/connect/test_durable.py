@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from comity.connect.commits import FOLDER, after_batch, note_keys
 from comity.connect.connectors.memory import MemorySource
 from comity.connect.connectors.memory_sink import MemorySink, SinkFault
 from comity.connect.delivered import Delivered
 from comity.connect.folder import REJECTED, Results, publish
+from comity.connect.identity import key_digest
+from comity.connect.key_files import DeliveredKeys, as_keys
 from comity.connect.landing import Landing
 from comity.connect.outbox import Outbox
 from comity.connect.port import Ask, Position
 from comity.connect.progress import KeyLog
 from comity.connect.retry import RetryPolicy
 from comity.connect.staged import staged_results
+from comity.connect.target import FolderTarget
 from comity.storage.durable import make_folder, write_whole
 from comity.testing.power_cut import StrictDisk, strict_disk
 from comity.testing.sink_conformance import notification
@@ -65,6 +70,37 @@ def test_what_executors_have_staged_is_on_the_disk_when_it_is_published(tmp_path
     publish(staging, out, ["house_a"])
     assert len(list(files(out))) == 3
     assert disk.lost(files(out), out) == []
+
+
+@pytest.mark.parametrize("form", [Results.JSONL, Results.PARQUET])
+def test_results_and_keys_are_on_the_disk_before_a_commit_names_them(
+    tmp_path: Path, disk: StrictDisk, monkeypatch: pytest.MonkeyPatch, form: Results
+) -> None:
+    """What workers of a stream on Spark wrote counts from the commit on."""
+    out, target = tmp_path / "out", FolderTarget(tmp_path / "out", form)
+    target.check()
+    seen: list[tuple[int, int, list[str]]] = []
+    replace = os.replace
+
+    def look_first(source: Path, to: Path) -> None:
+        if Path(to).parent.name == FOLDER and Path(to).suffix == ".json":
+            results, keys = list(files(out)), list((out / FOLDER).glob("*.keys"))
+            seen.append((len(results), len(keys), disk.lost(iter([*results, *keys]), out)))
+        replace(source, to)
+
+    before = target.before(0)
+    monkeypatch.setattr(os, "replace", look_first)
+    for number in range(2):
+        staged = target.parts(out / f".work-{number}", number).open()
+        staged.put("house_a", notification(number))
+        staged.put(REJECTED, b"{}")
+        staged.close()
+        new = DeliveredKeys([])
+        new.take(as_keys([key_digest(str(number))]))
+        written = note_keys(target.keys, (), new.taken(), number, 0, "2026-03-02")
+        before = after_batch(before, 1, [written])
+        target.publish(number, staged.files, ["house_a", REJECTED], before, is_again=False)
+    assert seen == [(2, 1, []), (4, 2, [])]
 
 
 class WatchedSource(MemorySource):
