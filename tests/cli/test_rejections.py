@@ -121,6 +121,23 @@ def test_exit_code_when_records_are_rejected(run, comity, write, records, choice
     assert comity(*backtest).code == code
 
 
+@pytest.mark.parametrize(
+    ("records", "options", "code"),
+    [
+        ((NO_ROOM, TEXT_HEAT), (), 1),
+        ((GOOD, NO_ROOM), (), 0),
+        ((NO_ROOM,), ("--fail-on-rejected", "never"), 0),
+        ((GOOD, NO_ROOM), ("--fail-on-rejected", "any"), 1),
+    ],
+)
+def test_exit_code_of_a_stream_that_ends(comity, write, records, options, code):
+    path = write("events/e.jsonl", _lines(*records))
+    stream = ("--engine", "local", "--stream", "--until-empty")
+    result = comity("run", CITY, "--events", path.parent, "--out", "out", *stream, *options)
+    assert result.code == code
+    assert f"  rejected 1 × {path}:{records.index(NO_ROOM) + 1}: room a mandatory attribute is missing" in result.out
+
+
 @pytest.mark.parametrize(("options", "code"), [((), 1), (("--fail-on-rejected", "never"), 0)])
 @pytest.mark.parametrize("command", ["match", "detect"])
 def test_match_and_detect_fail_when_nothing_was_accepted(comity, write, command, options, code):
