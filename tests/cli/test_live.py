@@ -21,11 +21,13 @@ def test_a_stream_from_a_folder_gives_what_a_run_gives_and_goes_on(comity, tmp_p
     events = tmp_path / "events"
     shutil.copytree(HOUSES / "events", events)
     assert comity("run", HOUSES, "--events", events, "--out", "stored", "--engine", "local").code == 0
-    first = comity("run", HOUSES, "--events", events, "--out", "live", *LIVE, "--until-empty", "--format", "json")
+    given = ("--until-empty", "--format", "json", "--metrics", "live.prom")
+    first = comity("run", HOUSES, "--events", events, "--out", "live", *LIVE, *given)
     assert first.code == 0, first.err
     batch, totals = map(json.loads, first.out.splitlines())
     assert (batch["batch"], totals["records"]) == (0, 9)
     assert outcomes(tmp_path / "live") == outcomes(tmp_path / "stored")
+    assert "comity_remembered_notifications 4.0" in (tmp_path / "live.prom").read_text()
     shutil.copy(events / "house_a.jsonl", events / "again.jsonl")
     again = comity("run", HOUSES, "--events", events, "--out", "live", *LIVE, "--until-empty", "--format", "json")
     assert json.loads(again.out.splitlines()[-1])["delivered"] == {"main_street": 0, "serious_fires": 0}

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from comity.connect.claim import locked_folder, shared_for_replay
+from comity.connect.commits import FOLDER, Commits, after_batch, note_keys
 from comity.connect.delivered import Delivered
+from comity.connect.identity import key_digest
+from comity.connect.key_files import DeliveredKeys, as_keys
 
 CITY = Path(__file__).parents[2] / "examples" / "two_houses"
 RUN = ("run", CITY, "--events", CITY / "events", "--engine", "local")
@@ -102,6 +105,18 @@ def stream_left(out):
     return out / ".delivered.db"
 
 
+def stream_on_spark_left(out):
+    """What a stream on Spark leaves that has delivered something."""
+    commits = Commits(out)
+    commits.begin((), "2026-01-02")
+    new = DeliveredKeys([])
+    new.take(as_keys(map(key_digest, map(str, range(3_000)))))
+    written = note_keys(commits.place, (), new.taken(), 0, 0, "2026-01-02")
+    commits.commit(0, after_batch(commits.before(0), 1, [written]))
+    (out / ".checkpoint").mkdir()
+    return out / FOLDER / written.file.name
+
+
 def test_a_stream_whose_notes_are_malformed_says_which_and_what_to_do(comity, tmp_path):
     path = stream_left(tmp_path / "out")
     content = bytearray(path.read_bytes())
@@ -116,8 +131,20 @@ def test_a_stream_whose_notes_are_malformed_says_which_and_what_to_do(comity, tm
     assert "✗ remembered notifications" in told.out
 
 
-def test_doctor_tells_how_much_is_remembered(comity, tmp_path):
-    stream_left(tmp_path / "out")
+def test_a_stream_on_spark_whose_keys_are_damaged_says_which_and_what_to_do(comity, tmp_path):
+    path = stream_on_spark_left(tmp_path / "out")
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    stream = ("--engine", "spark", "--stream", "--until-empty")
+    for command in (("run", CITY, "--events", CITY / "events", "--out", "out", *stream), ("doctor", "--out", "out")):
+        told = comity(*command)
+        assert told.code == 1
+        assert path.name in (told.err + told.out).replace("\n", "")
+        assert "checksum" in told.err + told.out
+
+
+@pytest.mark.parametrize("left", [stream_left, stream_on_spark_left])
+def test_doctor_tells_how_much_is_remembered(comity, tmp_path, left):
+    left(tmp_path / "out")
     told = comity("doctor", "--out", tmp_path / "out").out
     assert "✓ remembered notifications: 3,000, the oldest of 2026-01-02" in told
     assert "30 days (remember_days)" in told.replace("\n", " ")

@@ -118,6 +118,7 @@ def test_events_come_by_webhook_and_leave_by_webhook(tmp_path: Path) -> None:
             ("warm", "2"),
         ]
         assert 'comity_delivered_total{profile="warm"} 2.0' in metrics.read_text()
+        assert "comity_remembered_notifications 5.0" in metrics.read_text()
 
 
 def test_a_sink_that_is_down_gets_its_notifications_by_replay(tmp_path: Path) -> None:
