@@ -26,10 +26,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.json
 
+from comity.event.arrow_types import arrow_type
 from comity.event.event import Event
 from comity.event.formats.jsonlines import decode
 from comity.event.kinds import Kind
-from comity.event.scan.columns import arrow_type
 from comity.event.scan.scanner import LineScanner, Scanned
 from comity.event.types import ENVELOPE, AttributeType, EventType
 

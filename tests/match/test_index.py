@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from comity.event.arrow_types import arrow_type
 from comity.event.event import Event
 from comity.event.kinds import Kind, Point, Value, to_microseconds
 from comity.event.types import AttributeType
@@ -35,27 +36,6 @@ def found(matches: Matches) -> list[list[int]]:
         ids = matches.of(event)
         assert len(ids) == len(set(ids))
     return [matches.of(event) for event in range(len(matches.offsets) - 1)]
-
-
-_ARROW = {
-    Kind.BOOL: pa.bool_(),
-    Kind.INT: pa.int64(),
-    Kind.FLOAT: pa.float64(),
-    Kind.STRING: pa.string(),
-    Kind.TIMESTAMP: pa.timestamp("us", "UTC"),
-    Kind.DURATION: pa.int64(),
-    Kind.BYTES: pa.binary(),
-    Kind.POINT: pa.struct([("x", pa.float64()), ("y", pa.float64())]),
-}
-
-
-def arrow_type(declared: AttributeType) -> pa.DataType:
-    if declared.kind is Kind.STRUCT:
-        return pa.struct([(name, arrow_type(inner)) for name, inner in declared.attributes.items()])
-    if declared.kind is Kind.LIST:
-        assert declared.element is not None
-        return pa.list_(arrow_type(declared.element))
-    return _ARROW[declared.kind]
 
 
 def cell(value: Value | None) -> Value | None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.event import Event
+from comity.event.arrow_types import arrow_type
 from comity.event.kinds import Kind, to_microseconds
 from comity.event.types import ENVELOPE, AttributeType
 from comity.expression.bind import bind_text
@@ -21,26 +22,6 @@ from comity.expression.tree import Expression
 from comity.match import typed
 from comity.match.typed import TypedMatcher, declared_paths
 from comity.testing.expressions import SAMPLE, events, filters
-
-_ARROW: dict[Kind, pa.DataType] = {
-    Kind.BOOL: pa.bool_(),
-    Kind.INT: pa.int64(),
-    Kind.FLOAT: pa.float64(),
-    Kind.STRING: pa.string(),
-    Kind.TIMESTAMP: pa.timestamp("us", "UTC"),
-    Kind.DURATION: pa.int64(),
-    Kind.BYTES: pa.binary(),
-    Kind.POINT: pa.struct([("x", pa.float64()), ("y", pa.float64())]),
-}
-
-
-def arrow_type(declared: AttributeType) -> pa.DataType:
-    if declared.kind is Kind.STRUCT:
-        return pa.struct([(name, arrow_type(one)) for name, one in declared.attributes.items()])
-    if declared.kind is Kind.LIST:
-        assert declared.element is not None
-        return pa.list_(arrow_type(declared.element))
-    return _ARROW[declared.kind]
 
 
 def cell(value: Any, declared: AttributeType) -> Any:

@@ -16,9 +16,10 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 
 from comity.connect.folder import landed_source
+from comity.event.arrow_types import arrow_type
 from comity.event.event import Event
 from comity.event.formats.jsonlines import Rejected, TypeLookup, decode, rejected, too_long
 from comity.event.kinds import Kind, Value, to_microseconds
@@ -30,17 +31,6 @@ from comity.limits import Limits, limited, limits
 from comity.pipeline.line_numbers import BEGIN, FILE, LineNumbers, NumberOf, plain_path
 from comity.pipeline.operands import open_column_name
 
-POINT_TYPE = T.StructType([T.StructField("x", T.DoubleType()), T.StructField("y", T.DoubleType())])
-_SCALAR_TYPES: Mapping[Kind, T.DataType] = {
-    Kind.BOOL: T.BooleanType(),
-    Kind.INT: T.LongType(),
-    Kind.FLOAT: T.DoubleType(),
-    Kind.STRING: T.StringType(),
-    Kind.TIMESTAMP: T.TimestampType(),
-    Kind.DURATION: T.LongType(),
-    Kind.BYTES: T.BinaryType(),
-    Kind.POINT: POINT_TYPE,
-}
 OPEN_TYPE = T.StructType(
     [
         T.StructField("b", T.BooleanType()),
@@ -78,12 +68,8 @@ def spark_type(attribute: AttributeType) -> T.DataType:
     >>> spark_type(AttributeType(Kind.LIST, element=AttributeType(Kind.DURATION))).simpleString()
     'array<bigint>'
     """
-    if attribute.kind is Kind.STRUCT:
-        return struct_type(attribute.attributes)
-    if attribute.kind is Kind.LIST:
-        assert attribute.element is not None
-        return T.ArrayType(spark_type(attribute.element))
-    return _SCALAR_TYPES[attribute.kind]
+    found: T.DataType = from_arrow_type(arrow_type(attribute))
+    return found
 
 
 def cast(column: Column, type: T.DataType) -> Column:

@@ -12,15 +12,15 @@ from typing import Any
 import pyarrow as pa
 
 from comity.errors import Misuse
+from comity.event.arrow_types import ARROW_TYPES, arrow_type
 from comity.event.event import Event
 from comity.event.formats.avro import write_avro_events
 from comity.event.formats.csv import ENVELOPE_COLUMNS, encode_header, encode_row, read_header
 from comity.event.kinds import Kind
-from comity.event.scan.columns import SCALARS, arrow_type
 from comity.event.times import format_duration
 from comity.event.types import EventType
 
-_SCALARS: Mapping[Kind, pa.DataType] = {**SCALARS, Kind.DURATION: pa.string()}
+_TEXTS_FOR_SPANS: Mapping[Kind, pa.DataType] = {**ARROW_TYPES, Kind.DURATION: pa.string()}
 
 
 def encode_avro(events: Iterable[Event], type: EventType) -> bytes:
@@ -54,7 +54,7 @@ def parquet_table(chance: Random, events: Sequence[Event], type: EventType, odd:
     for _ in range(odd if rows else 0):
         spoilt = _spoilt(chance, chance.choice(rows), type)
         rows.insert(chance.randint(0, len(rows)), spoilt)
-    own = {name: arrow_type(one, _SCALARS) for name, one in type.attributes.items()}
+    own = {name: arrow_type(one, _TEXTS_FOR_SPANS) for name, one in type.attributes.items()}
     if own and (chance.random() < 0.5 or not own.keys().isdisjoint(ENVELOPE_COLUMNS)):
         fields = [("data", pa.struct(list(own.items())))]
     else:

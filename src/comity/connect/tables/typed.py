@@ -16,37 +16,13 @@ import msgspec
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
+from comity.event.arrow_types import arrow_type
 from comity.event.kinds import Kind, to_microseconds
 from comity.event.times import parse_duration, parse_timestamp
 from comity.event.types import AttributeType
 
-_TIME = pa.timestamp("us", "UTC")
-_SCALARS: Mapping[Kind, pa.DataType] = {
-    Kind.BOOL: pa.bool_(),
-    Kind.INT: pa.int64(),
-    Kind.FLOAT: pa.float64(),
-    Kind.STRING: pa.string(),
-    Kind.TIMESTAMP: _TIME,
-    Kind.DURATION: pa.int64(),
-    Kind.BYTES: pa.binary(),
-    Kind.POINT: pa.struct([("x", pa.float64()), ("y", pa.float64())]),
-}
 _NOT_IN_JSON = (Kind.TIMESTAMP, Kind.DURATION, Kind.BYTES)
 """Kinds whose values JSON has as texts."""
-
-
-def arrow_type(declared: AttributeType) -> pa.DataType:
-    """How values of an attribute stand in a column.
-
-    >>> arrow_type(AttributeType(Kind.LIST, element=AttributeType(Kind.DURATION)))
-    ListType(list<item: int64>)
-    """
-    if declared.kind is Kind.STRUCT:
-        return pa.struct([(name, arrow_type(one)) for name, one in declared.attributes.items()])
-    if declared.kind is Kind.LIST:
-        assert declared.element is not None, "a list type names its elements"
-        return pa.list_(arrow_type(declared.element))
-    return _SCALARS[declared.kind]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,47 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from comity.event.arrow_types import ARROW_TYPES, TIMESTAMP, arrow_type
 from comity.event.kinds import Kind
 from comity.event.scan.kernels.copy import copy_texts, measure_texts
 from comity.event.scan.kernels.lines import ScanBuffers
 from comity.event.scan.kernels.words import Bytes, Longs
 from comity.event.scan.plan import Lane, ScanColumn
-from comity.event.types import ENVELOPE_NAME, MODES, AttributeType
+from comity.event.types import ENVELOPE_NAME, MODES
 
-TIMESTAMP = pa.timestamp("us", "UTC")
-POINT = pa.struct([("x", pa.float64()), ("y", pa.float64())])
-SCALARS = {
-    Kind.BOOL: pa.bool_(),
-    Kind.INT: pa.int64(),
-    Kind.FLOAT: pa.float64(),
-    Kind.STRING: pa.string(),
-    Kind.TIMESTAMP: TIMESTAMP,
-    Kind.DURATION: pa.int64(),
-    Kind.BYTES: pa.binary(),
-    Kind.POINT: POINT,
-}
 _MODES = pa.array(MODES)
 _SLACK = 32
-
-
-def arrow_type(attribute: AttributeType, scalars: Mapping[Kind, pa.DataType] = SCALARS) -> pa.DataType:
-    """How values of an attribute stand in a column; durations are microseconds, unless `scalars` say otherwise.
-
-    >>> arrow_type(AttributeType(Kind.LIST, element=AttributeType(Kind.DURATION)))
-    ListType(list<item: int64>)
-    """
-    if attribute.kind is Kind.STRUCT:
-        return pa.struct([(name, arrow_type(one, scalars)) for name, one in attribute.attributes.items()])
-    if attribute.kind is Kind.LIST:
-        assert attribute.element is not None
-        return pa.list_(arrow_type(attribute.element, scalars))
-    return scalars[attribute.kind]
 
 
 class Lanes:
@@ -82,7 +56,7 @@ class Lanes:
         if kind is Kind.BOOL:
             return self._bools(lane, is_nullable)
         if kind in (Kind.INT, Kind.FLOAT, Kind.TIMESTAMP):
-            return self._longs(SCALARS[kind], lane, is_nullable)
+            return self._longs(ARROW_TYPES[kind], lane, is_nullable)
         return pa.nulls(self.count, arrow_type(column.attribute))  # its lines are doubtful where it has a value
 
     def _validity(self, lane: int, is_nullable: bool) -> tuple[Bytes | None, int]:

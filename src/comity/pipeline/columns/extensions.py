@@ -11,21 +11,12 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from comity.event.arrow_types import arrow_type
 from comity.event.kinds import Kind, Point, Value, timestamp_from_microseconds, to_microseconds
 from comity.event.types import AttributeType
 from comity.expression.extensions import ExtensionFunction
 from comity.pipeline.operands import BOUNDS, Alternatives, ColumnOperand, first_present, not_in_columns, sized
-
-_SPARK_TYPES: Mapping[Kind, tuple[str, pa.DataType]] = {
-    Kind.BOOL: ("boolean", pa.bool_()),
-    Kind.INT: ("long", pa.int64()),
-    Kind.FLOAT: ("double", pa.float64()),
-    Kind.STRING: ("string", pa.string()),
-    Kind.TIMESTAMP: ("long", pa.int64()),
-    Kind.DURATION: ("long", pa.int64()),
-    Kind.BYTES: ("binary", pa.binary()),
-    Kind.POINT: ("struct<x:double,y:double>", pa.struct([("x", pa.float64()), ("y", pa.float64())])),
-}
+from comity.pipeline.wrap import spark_type
 
 Call = Callable[[tuple[Value | None, ...]], Value | None]
 
@@ -59,9 +50,10 @@ def _with_missing(function: ExtensionFunction, arguments: tuple[Alternatives, ..
 def in_python(call: Call, gives: Kind, chosen: tuple[tuple[Kind, ColumnOperand], ...]) -> ColumnOperand:
     """What a Python function gives for each row, in a column of its kind; it runs in the workers."""
     readers = [_reader(kind, operand.type) for kind, operand in chosen]
-    name, arrow = _SPARK_TYPES[gives]
+    stored = AttributeType(Kind.INT if gives is Kind.TIMESTAMP else gives)
+    arrow = arrow_type(stored)
 
-    @F.arrow_udf(name)  # type: ignore[attr-defined, untyped-decorator]
+    @F.arrow_udf(spark_type(stored))  # type: ignore[attr-defined, untyped-decorator]
     def called(*columns: pa.Array) -> pa.Array:
         lists = [
             [None if value is None else read(value) for value in column.to_pylist()]

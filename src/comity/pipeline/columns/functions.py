@@ -28,6 +28,7 @@ from comity.pipeline.operands import (
     literal,
     sized,
 )
+from comity.pipeline.wrap import spark_type
 
 _LONGEST_CHAIN = 16
 """Rows of a table that are tried one after the other; a longer one becomes a map."""
@@ -202,18 +203,6 @@ def _own_key(kind: Kind, known: Value) -> Value | None:
     return known if kind_of(known) is kind else None
 
 
-_SPARK_NAMES: Mapping[Kind, str] = {
-    Kind.BOOL: "boolean",
-    Kind.INT: "bigint",
-    Kind.FLOAT: "double",
-    Kind.STRING: "string",
-    Kind.TIMESTAMP: "timestamp",
-    Kind.DURATION: "bigint",
-    Kind.BYTES: "binary",
-    Kind.POINT: "struct<x:double,y:double>",
-}
-
-
 def _from_map(key_kind: Kind, key: ColumnOperand, kind: Kind, table: Mapping[Value, Value]) -> ColumnOperand:
     """Spark scans a map from its start, so the rows are spread over many small ones."""
     count = len(table) // _ROWS_PER_MAP + 1
@@ -221,11 +210,15 @@ def _from_map(key_kind: Kind, key: ColumnOperand, kind: Kind, table: Mapping[Val
     for known, value in table.items():
         if kind_of(value) is kind:
             maps[_bucket(known, count)] += [literal(known), literal(value)]
-    empty = F.lit(None).cast(f"map<{_SPARK_NAMES[key_kind]},{_SPARK_NAMES[kind]}>")
+    empty = F.lit(None).cast(f"map<{_spark_name(key_kind)},{_spark_name(kind)}>")
     buckets = F.array(*(F.create_map(*pairs) if pairs else empty for pairs in maps))
     spread = F.crc32(key.column.cast("binary")) if key_kind is Kind.STRING else key.column
     found = F.get(buckets, F.pmod(spread, F.lit(count)).cast("int"))
     return sized(ColumnOperand(F.try_element_at(found, key.column), bound=MAX_FLOAT, size=2 * key.size + 4))
+
+
+def _spark_name(kind: Kind) -> str:
+    return spark_type(AttributeType(kind)).simpleString()
 
 
 def _bucket(key: Value, count: int) -> int:
