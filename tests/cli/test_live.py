@@ -1,4 +1,4 @@
-"""`comity run --engine local --stream`: from folders, pipes and webhooks, without Spark."""
+"""`comity run --stream`: from folders, pipes and webhooks, mostly without Spark."""
 
 import json
 import shutil
@@ -6,7 +6,13 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
+from comity.limits import limited
+from comity.run.observer import Silent
+from comity.run.stream import watched_federation
 from comity.testing.outcomes import outcomes_in
+from comity.testing.poison import truncated_gzip
 
 HOUSES = Path(__file__).parents[2] / "examples" / "two_houses"
 LIVE = ("--engine", "local", "--stream")
@@ -73,3 +79,40 @@ def test_a_stream_that_is_killed_or_stopped_goes_on(comity, start, tmp_path):
     assert comity("run", HOUSES, "--events", events, "--out", "live", *LIVE, "--until-empty").code == 0
     assert comity("run", HOUSES, "--events", events, "--out", "stored", *LIVE[:2]).code == 0
     assert outcomes(tmp_path / "live") == outcomes(tmp_path / "stored")
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_a_stream_tells_of_files_that_it_does_not_read_or_sets_aside(comity, write, tmp_path, request, engine):
+    if engine == "spark":
+        request.getfixturevalue("spark")
+    shutil.copytree(HOUSES / "events", tmp_path / "events")
+    write("events/notes.json", "{}")
+    write("events/broken.jsonl.gz", truncated_gzip(b"{}\n"))
+    stream = ("--engine", engine, "--stream", "--until-empty")
+    done = comity("run", HOUSES, "--events", "events", "--out", "live", *stream)
+    assert done.code == 0, done.err
+    told = done.err.replace("\n", " ")
+    assert "not read: notes.json in" in told
+    assert f"set aside: {tmp_path / 'events' / 'broken.jsonl.gz'}" in told
+    assert "[broken-gzip]" in told
+
+
+class Warned(Silent):
+    """Keeps what it is warned of."""
+
+    def __init__(self):
+        self.notices = []
+
+    def warning(self, notice):
+        self.notices.append((notice.code, notice.message))
+
+
+def test_a_stream_warns_of_files_of_its_federation_that_are_gone(tmp_path):
+    city, observer = Path(shutil.copytree(HOUSES, tmp_path / "city")), Warned()
+    watched = watched_federation(city, observer)
+    (city / "contracts" / "fire.yaml").unlink()
+    with limited(federation_grace_ms=1, federation_settle_ms=1):
+        assert "fire" not in watched.current().contracts
+    ((code, message),) = observer.notices
+    assert code == "files-removed"
+    assert "without contract fire" in message
