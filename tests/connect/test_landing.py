@@ -248,7 +248,7 @@ def test_a_broken_position_is_not_taken_for_the_beginning(tmp_path: Path) -> Non
     assert caught.value.code == "broken-position"
 
 
-def test_back_pressure_stops_taking_until_files_are_released(tmp_path: Path) -> None:
+def test_back_pressure_stops_taking_until_files_are_removed(tmp_path: Path) -> None:
     items = [item for one in LINES for item in (one, PAUSE)]
     with limited(max_landed_rows=1):
         landing = Landing(MemorySource([*items, END], pause_s=0), tmp_path, max_files=3)
@@ -264,17 +264,16 @@ def test_back_pressure_stops_taking_until_files_are_released(tmp_path: Path) -> 
                 assert taken.taken == 0
                 assert taken.wake_at_s is not None
                 seen += landed(tmp_path)
-                landing.release(files)
+                for file in files:
+                    file.unlink()
         landing.close()
     assert seen + landed(tmp_path) == LINES
 
 
-def test_release_touches_only_landed_files(tmp_path: Path) -> None:
-    (tmp_path / "mine.jsonl").write_bytes(b"")
-    landing = Landing(MemorySource(LINES), tmp_path)
-    run(landing)
-    landing.release(["mine.jsonl", tmp_path / "landed-000000000001.jsonl", "landed-000000000009.jsonl"])
-    assert [path.name for path in tmp_path.glob("[!.]*.jsonl")] == ["mine.jsonl"]
+def test_a_landing_goes_on_where_it_was_when_its_files_are_gone(tmp_path: Path) -> None:
+    run(Landing(MemorySource(LINES), tmp_path))
+    for file in tmp_path.glob("[!._]*.jsonl"):
+        file.unlink()
     run(Landing(MemorySource([*LINES, LINES[0]]), tmp_path))
     assert landed(tmp_path) == [LINES[0]]
 
@@ -325,7 +324,8 @@ def test_a_stream_that_does_not_read_makes_the_webhook_turn_others_away(tmp_path
         until(lambda: source.health()["waiting"] == 1)
         post(source)
         assert answers == [202, 429]
-        landing.release(tmp_path.glob("landed-*.jsonl"))
+        for file in tmp_path.glob("landed-*.jsonl"):
+            file.unlink()
         waiting.join(10)
         assert answers == [202, 429, 202]
 

@@ -22,7 +22,7 @@ import contextvars
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -176,13 +176,6 @@ class Landing:
         self._pending = _Pending()
         self.source.close()
         self._unlock()
-
-    def release(self, files: Iterable[Path | str]) -> None:
-        """Remove landed files that were read, by name or path, to make room for others."""
-        for one in files:
-            name = Path(one).name
-            if name.startswith(f"{self._name}-"):
-                (self.folder / name).unlink(missing_ok=True)
 
     def start(self) -> None:
         """Open the source, and go on in a thread. What is wrong from the beginning is raised here."""

@@ -136,11 +136,6 @@ class Detector:
             trace.called_at = at
             heappush(self._calls, (at, next(self._tickets), key))
 
-    @property
-    def event_count(self) -> int:
-        """Events that are kept, each as often as it is an operand's."""
-        return sum(trace.event_count for trace in self.traces.values())
-
     def _begin(self, upto: int, done: int | None) -> None:
         """Start the traces in which something is awaited before any event comes, once it is known when.
 

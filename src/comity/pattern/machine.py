@@ -139,11 +139,6 @@ class TraceState:
                 times.append(own.points[0][0] + horizon + 1)
         return min(times, default=None)
 
-    @property
-    def event_count(self) -> int:
-        """Events that are kept, each as often as it is an operand's."""
-        return len(self.waiting) + sum(len(own.seen) for own in self.candidates.values())
-
     def _next_points(self, come: list[tuple[str, Seen]], at: int) -> Iterator[Point]:
         if at < len(come):
             yield come[at][1].point

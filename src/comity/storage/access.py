@@ -100,10 +100,6 @@ class StorageAccess:
             is_path_style=(setting("path.style.access") or ("true" if endpoint else "false")) == "true",
         )
 
-    def for_spark(self) -> dict[str, str]:
-        """The same as settings of Spark."""
-        return {f"{_HADOOP}{name}": value for name, value in self.settings}
-
     def hidden(self, text: str) -> str:
         """A text of somebody else's, without secrets in it."""
         for secret in self._secrets():
