@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from comity.connect.connectors.memory_sink import MemorySink
+from comity.connect.connectors.memory.sink import MemorySink
 from comity.connect.dead_letters import dead_letter_path
 from comity.connect.outbox import Outbox
 from comity.connect.retry import RetryPolicy

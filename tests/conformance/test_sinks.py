@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from comity.connect.connectors.memory_sink import MemorySink, SinkFault
+from comity.connect.connectors.memory.sink import MemorySink, SinkFault
 from comity.connect.connectors.stdout import StdoutSink
-from comity.connect.connectors.webhook_out import WebhookOutOptions, WebhookSink
+from comity.connect.connectors.webhook.sink import WebhookOutOptions, WebhookSink
 from comity.testing.receiver import PlannedReply, WebhookReceiver
 from comity.testing.sink_conformance import SinkConformance, notification, publish
 
@@ -141,7 +141,7 @@ SENDER = """
 import sys
 from pathlib import Path
 from comity.connect.outbox import Outbox
-from comity.connect.connectors.webhook_out import WebhookOutOptions, WebhookSink
+from comity.connect.connectors.webhook.sink import WebhookOutOptions, WebhookSink
 
 out, url, in_flight = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 sink = WebhookSink(WebhookOutOptions(url=url))

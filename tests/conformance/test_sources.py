@@ -20,10 +20,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from comity.connect.connectors.files import FilesSource
-from comity.connect.connectors.memory import CRASH, END, GARBAGE, PAUSE, Filters, MemorySource
-from comity.connect.connectors.memory_language import memory_language
+from comity.connect.connectors.memory.language import memory_language
+from comity.connect.connectors.memory.source import CRASH, END, GARBAGE, PAUSE, Filters, MemorySource
 from comity.connect.connectors.standard import StandardInput
-from comity.connect.connectors.webhook import WebhookSource
+from comity.connect.connectors.webhook.source import WebhookSource
 from comity.connect.port import FOR_EVERYTHING, Ask, Capability, Position, Source
 from comity.errors import Permanent, Retryable
 from comity.event import Event, decode

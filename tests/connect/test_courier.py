@@ -2,7 +2,7 @@
 
 import pytest
 
-from comity.connect.connectors.memory_sink import MemorySink, SinkFault
+from comity.connect.connectors.memory.sink import MemorySink, SinkFault
 from comity.connect.courier import SINK_DOWN, Courier
 from comity.connect.port import Capability, NotTaken
 from comity.connect.retry import RetryPolicy

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from comity.connect.commits import FOLDER, after_batch, note_keys
-from comity.connect.connectors.memory import MemorySource
-from comity.connect.connectors.memory_sink import MemorySink, SinkFault
+from comity.connect.connectors.memory.sink import MemorySink, SinkFault
+from comity.connect.connectors.memory.source import MemorySource
 from comity.connect.delivered import Delivered
 from comity.connect.folder import REJECTED, Results, publish
 from comity.connect.identity import key_digest

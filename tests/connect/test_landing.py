@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 from comity.connect import landing as landing_module
 from comity.connect.connectors.files import FilesSource
-from comity.connect.connectors.memory import CRASH, END, PAUSE, Item, MemorySource
-from comity.connect.connectors.webhook import WebhookSource
+from comity.connect.connectors.memory.source import CRASH, END, PAUSE, Item, MemorySource
+from comity.connect.connectors.webhook.source import WebhookSource
 from comity.connect.landing import REJECTED, Landing
 from comity.connect.port import Batch, Position
 from comity.errors import Misuse, Permanent, Retryable

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from comity.connect import landing as landing_module
 from comity.connect.connectors.files import FilesSource
-from comity.connect.connectors.memory import MemorySource
+from comity.connect.connectors.memory.source import MemorySource
 from comity.connect.landing import Landing
 from comity.connect.port import FOR_EVERYTHING, Ask, Capability, Position, TypeAsk
 from comity.errors import Permanent, Retryable

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.connect.connectors.memory_sink import MemorySink, SenderKilled, SinkFault
+from comity.connect.connectors.memory.sink import MemorySink, SenderKilled, SinkFault
 from comity.connect.courier import Courier
 from comity.connect.outbox import Outbox, SinkCount, open_sinks
 from comity.connect.replay import replay_sink

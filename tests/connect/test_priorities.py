@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from comity.connect.connectors.memory_sink import MemorySink
+from comity.connect.connectors.memory.sink import MemorySink
 from comity.connect.outbox import Outbox
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from comity.connect.connectors.files import FilesSource
-from comity.connect.connectors.webhook import WebhookSource
+from comity.connect.connectors.webhook.source import WebhookSource
 from comity.connect.port import Sink, Source
 from comity.connect.registry import as_mapping, connector, kinds, open_sink, open_source, read_options
 from comity.connect.specs import SinkSpec, SourceSpec
 from comity.errors import Faults, Misuse, Permanent
 
 PLUGIN = """
-from comity.connect.connectors.memory import MemoryOptions, MemorySource
+from comity.connect.connectors.memory.source import MemoryOptions, MemorySource
 from comity.connect.port import Capability, Connector
 
 CONNECTOR = Connector(

@@ -3,7 +3,7 @@
 import pytest
 from tests.connect.test_dead_letters import letter
 
-from comity.connect.connectors.memory_sink import MemorySink, SenderKilled, SinkFault
+from comity.connect.connectors.memory.sink import MemorySink, SenderKilled, SinkFault
 from comity.connect.courier import Courier
 from comity.connect.dead_letters import append_dead_letters, dead_letter_path, read_dead_letters
 from comity.connect.replay import Replayed, replay_sink

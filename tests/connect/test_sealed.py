@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from comity.connect.connectors.memory import MemorySource
+from comity.connect.connectors.memory.source import MemorySource
 from comity.connect.landing import Landing
 from comity.connect.progress import sink_progress
 from comity.connect.sealed import Purpose, read_note, read_sealed, sealed, sealed_note

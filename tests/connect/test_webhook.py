@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from comity.connect.connectors.webhook import WebhookSource
+from comity.connect.connectors.webhook.source import WebhookSource
 from comity.connect.port import Record
 from comity.errors import Misuse
 from comity.event import Event, decode

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from comity.connect.connectors.webhook import WebhookSource
+from comity.connect.connectors.webhook.source import WebhookSource
 from comity.connect.http.door import Door, Guest
 from comity.limits import limited
 

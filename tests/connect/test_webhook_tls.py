@@ -13,8 +13,8 @@ import pytest
 import trustme
 from tests.connect.test_webhook_hostile import EVENT, connected, is_closed, kept, status
 
-from comity.connect.connectors.webhook import WebhookSource
-from comity.connect.connectors.webhook_out import WebhookSink
+from comity.connect.connectors.webhook.sink import WebhookSink
+from comity.connect.connectors.webhook.source import WebhookSource
 from comity.connect.http.certificate import Certificate
 from comity.connect.port import NotTaken
 from comity.connect.registry import open_sink, open_source, read_options

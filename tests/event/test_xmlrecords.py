@@ -20,7 +20,7 @@ from comity.event.files import read_json_lines
 from comity.event.formats.xml.records import CHUNK_BYTES, _Elements, read_xml_lines
 from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
 from comity.event.schemas.names import EVENT_URI
-from comity.event.schemas.xsd import write_xsd
+from comity.event.schemas.xsd.write import write_xsd
 from comity.limits import limited
 from tests.event.generate import event_types, events, structs
 

@@ -11,7 +11,7 @@ from hypothesis import event as noted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comity.connect.connectors.memory import Filters, MemorySource
+from comity.connect.connectors.memory.source import Filters, MemorySource
 from comity.connect.port import FOR_EVERYTHING, Ask, TypeAsk
 from comity.connect.specs import SourceSpec
 from comity.engine import run

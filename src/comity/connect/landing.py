@@ -72,7 +72,7 @@ class Landing:
     that filters is asked for what `ask` says, until `change` says something else.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from comity.connect.connectors.memory import MemorySource
+    >>> from comity.connect.connectors.memory.source import MemorySource
     >>> with TemporaryDirectory() as folder:
     ...     landing = Landing(MemorySource([b"{}"]), Path(folder))
     ...     landing.open()

@@ -72,7 +72,7 @@ class Outbox:
     one after the other, which makes a run repeatable.
 
     >>> import tempfile
-    >>> from comity.connect.connectors.memory_sink import MemorySink
+    >>> from comity.connect.connectors.memory.sink import MemorySink
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     out, sink = Path(folder), MemorySink()
     ...     (out / "house_a").mkdir()

@@ -32,8 +32,8 @@ GROUP = "comity.connectors"
 
 _PACKAGE = "comity.connect.connectors"
 _BUILT_IN: Mapping[Side, Mapping[str, str]] = {
-    "source": {"files": "files", "stdin": "standard", "webhook": "webhook", "memory": "memory"},
-    "sink": {"stdout": "stdout", "webhook": "webhook_out", "memory": "memory_sink"},
+    "source": {"files": "files", "stdin": "standard", "webhook": "webhook.source", "memory": "memory.source"},
+    "sink": {"stdout": "stdout", "webhook": "webhook.sink", "memory": "memory.sink"},
 }
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from comity.connect.connectors.memory_filters import ROWS, TAGS, TERMS, Dialect, memory_filter
+from comity.connect.connectors.memory.filters import ROWS, TAGS, TERMS, Dialect, memory_filter
 from comity.errors import Permanent
 
 
@@ -76,7 +76,7 @@ def test_memory_filter_refuses_what_its_dialect_does_not_have(text: str, dialect
 def test_memory_filter_shares_no_code_with_the_evaluators() -> None:
     """It stands for a foreign system, so that agreeing with it means something."""
     script = (
-        "import sys, comity.connect.connectors.memory_filters as m; "
+        "import sys, comity.connect.connectors.memory.filters as m; "
         "print([n for n in vars(m).values() if getattr(n, '__module__', '').startswith('comity.') "
         "and n.__module__ not in ('comity.errors', m.__name__)])"
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from comity.connect.connectors.memory_sink import MemorySink, SenderKilled, SinkFault
+from comity.connect.connectors.memory.sink import MemorySink, SenderKilled, SinkFault
 from comity.connect.port import NotTaken, Refused
 from comity.connect.registry import open_sink
 from comity.connect.specs import SinkSpec

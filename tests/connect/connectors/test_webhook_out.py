@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from comity.connect.connectors.webhook_out import WebhookOutOptions, WebhookSink, _retry_after_s
+from comity.connect.connectors.webhook.sink import WebhookOutOptions, WebhookSink, _retry_after_s
 from comity.connect.identity import key_digest
 from comity.connect.port import NotTaken, Refused
 from comity.connect.registry import open_sink, read_options

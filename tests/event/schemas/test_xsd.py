@@ -10,7 +10,7 @@ from comity.errors import Faults, Misuse
 from comity.event import Kind
 from comity.event.schemas.draft import Imported
 from comity.event.schemas.formats import read_types
-from comity.event.schemas.xsd_in import read_xsd
+from comity.event.schemas.xsd.read import read_xsd
 
 FIGURE_5_1 = """<complexType name="BaseEventType">
   <element name="id" type="xsd:long"/>

@@ -17,8 +17,8 @@ from comity.event.schemas.avro import write_avro
 from comity.event.schemas.avro_in import read_avro
 from comity.event.schemas.draft import Imported
 from comity.event.schemas.json_schema import read_json_schema, write_json_schema
-from comity.event.schemas.xsd import write_xsd
-from comity.event.schemas.xsd_in import read_xsd
+from comity.event.schemas.xsd.read import read_xsd
+from comity.event.schemas.xsd.write import write_xsd
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EVENT
 

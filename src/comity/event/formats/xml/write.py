@@ -14,7 +14,7 @@ from comity.event.event import Event
 from comity.event.formats.jsonlines import encode
 from comity.event.formats.xml.values import INSTANCE_URI, NIL
 from comity.event.schemas.names import EVENT_URI, namespace_address
-from comity.event.schemas.xsd import LIST_ITEM
+from comity.event.schemas.xsd.write import LIST_ITEM
 from comity.event.types import AttributeType, EventType
 
 HEAD = f'<?xml version="1.0" encoding="UTF-8"?>\n<c:events xmlns:c="{EVENT_URI}">\n'.encode()

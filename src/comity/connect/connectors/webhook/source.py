@@ -21,7 +21,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from comity.connect.connectors.webhook_server import Webhook, WebhookReply
+from comity.connect.connectors.webhook.server import Webhook, WebhookReply
 from comity.connect.http.certificate import Certificate
 from comity.connect.http.server import HttpServer
 from comity.connect.port import Batch, Capability, Connector, Position, Record, Setting

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from comity.document import read_text
 from comity.errors import Misuse
 from comity.event.schemas.xml_text import parse_xml
-from comity.event.schemas.xsd_nodes import children, local
+from comity.event.schemas.xsd.nodes import children, local
 
 FOLLOWED = ("include", "import", "redefine", "override")
 MAX_DOCUMENTS = 500

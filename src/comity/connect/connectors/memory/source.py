@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from comity.connect.connectors.memory_filters import DIALECTS, memory_filter
+from comity.connect.connectors.memory.filters import DIALECTS, memory_filter
 from comity.connect.port import FOR_EVERYTHING, Ask, Batch, Capability, Connector, Position, Record, Setting
 from comity.errors import Retryable
 
@@ -35,7 +35,7 @@ GARBAGE = b"\xff\x00 no event at all"
 
 Item = bytes | Trouble
 Filters = Literal["none", "terms", "tags", "rows"]
-"""The dialects of its language of filters: see `memory_filters`."""
+"""The dialects of its language of filters: see `filters`."""
 
 
 class MemoryOptions(BaseModel):
@@ -192,7 +192,7 @@ def _source(options: MemoryOptions, setting: Setting) -> MemorySource:
 
 
 def _language(options: MemoryOptions) -> Language:
-    from comity.connect.connectors.memory_language import memory_language  # it loads the compiler of filters
+    from comity.connect.connectors.memory.language import memory_language  # it loads the compiler of filters
 
     return memory_language(options.filters)
 

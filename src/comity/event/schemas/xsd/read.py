@@ -14,10 +14,9 @@ from comity.event.schemas.draft import AttributesDraft, Draft, Imported, Path, T
 from comity.event.schemas.marks import marked
 from comity.event.schemas.names import ENVELOPE_WORDS, EVENT_URI, ROOT_NAMES, identifier
 from comity.event.schemas.xml_text import parse_xml
-from comity.event.schemas.xsd import LIST_ITEM, OF_LIST
-from comity.event.schemas.xsd_documents import FOLLOWED, SchemaDocument, documents_of
-from comity.event.schemas.xsd_kinds import BUILT_IN
-from comity.event.schemas.xsd_nodes import (
+from comity.event.schemas.xsd.documents import FOLLOWED, SchemaDocument, documents_of
+from comity.event.schemas.xsd.kinds import BUILT_IN
+from comity.event.schemas.xsd.nodes import (
     all_of,
     children,
     documentation,
@@ -27,6 +26,7 @@ from comity.event.schemas.xsd_nodes import (
     marks_at,
     named,
 )
+from comity.event.schemas.xsd.write import LIST_ITEM, OF_LIST
 from comity.event.types import AttributeType
 from comity.event.validate import MAX_NESTING
 

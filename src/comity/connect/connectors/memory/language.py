@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from comity.connect.connectors.memory_filters import ROWS, TAGS, TERMS
+from comity.connect.connectors.memory.filters import ROWS, TAGS, TERMS
 from comity.event.kinds import Kind
 from comity.expression.tree import And, Attribute, Compare, Exists, Expression, In, Literal, Not, Or, TextTest
 from comity.language.capability import EQUALITY, NOTHING, ORDER, PRESENCE, LanguageCapability, MissingPolicy, for_kinds

@@ -1,0 +1,1 @@
+"""XML Schema, in and out of a taxonomy."""
