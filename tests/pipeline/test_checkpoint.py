@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from comity.errors import Permanent
+from comity.federation.watch import WatchedFederation
+from comity.pipeline.batches import FileStream
 from comity.pipeline.checkpoint import check_checkpoint
+from comity.pipeline.detect.stream import DetectStream
+from comity.pipeline.stream import StreamRun
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 
 OFFSETS = 'v1\n{"batchWatermarkMs":0,"conf":{}}\n{"logOffset":0}\n-\n'
 FILES = {
@@ -53,3 +61,26 @@ def test_a_file_that_was_cut_off_is_named(checkpoint: Path, name: str) -> None:
     (checkpoint / name).write_text(whole[:-3])
     with pytest.raises(Permanent):
         check_checkpoint(checkpoint)
+
+
+@pytest.mark.parametrize("name", [".checkpoint/metadata", ".patterns/00000003.json"])
+@pytest.mark.parametrize(
+    "stream_in",
+    [
+        lambda out: StreamRun(WatchedFederation(EXAMPLE), out=out),
+        lambda out: DetectStream(list, out=out, lateness_us=0),
+    ],
+    ids=["federation", "patterns"],
+)
+def test_a_stream_looks_before_spark_has_anything_to_do(
+    tmp_path: Path, stream_in: Callable[[Path], FileStream], name: str
+) -> None:
+    (tmp_path / "events").mkdir()
+    damaged = tmp_path / "out" / name
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{")
+    pace = {"trigger_s": 0, "until_empty": True, "files_per_batch": 1}
+    with closing(stream_in(tmp_path / "out")) as stream, pytest.raises(Permanent) as error:
+        stream.start(None, [tmp_path / "events"], **pace)  # type: ignore[arg-type]
+    assert (error.value.place and error.value.place.file) == str(damaged)
+    assert "begin anew" in (error.value.hint or "")
