@@ -112,11 +112,16 @@ def check(out: Path) -> None:
     assert "this is a source of a" in refused[0]["faults"][0]["reason"]
 
 
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 @pytest.mark.parametrize("stream", [(), ("--stream", "--until-empty")], ids=["stored", "stream"])
-def test_comity_run_holds_the_sources_of_a_domain_to_its_types(folder: Path, stream: tuple[str, ...]) -> None:
+def test_comity_run_holds_the_sources_of_a_domain_to_its_types(
+    folder: Path, stream: tuple[str, ...], engine: str, request: pytest.FixtureRequest
+) -> None:
+    if engine == "spark":
+        request.getfixturevalue("spark")
     write_all(folder)
     (folder / "events" / "b" / "b.jsonl").write_bytes(b"")
-    result = CliRunner().invoke(app, ["run", str(folder), "--engine", "local", "--out", str(folder / "out"), *stream])
+    result = CliRunner().invoke(app, ["run", str(folder), "--engine", engine, "--out", str(folder / "out"), *stream])
     assert result.exit_code == 0, result.output
     check(folder / "out")
     line = next(one for one in told(folder / "out", "rejected") if one["file"].endswith(".jsonl"))
