@@ -108,8 +108,10 @@ def test_detect_on_spark_equals_local(comity, profiles, events, types, options):
 @pytest.mark.usefixtures("spark")
 def test_detect_of_a_stream_on_spark_reports_into_a_folder(comity, profiles, events, write):
     write("events/b.jsonl", EVENT % ("x", "Other", 59, "{}"))  # completes the time of the others
+    write("events/notes.json", "{}")
     options = ["--engine", "spark", "--stream", "--until-empty", "--out", "o", "--format", "json"]
     result = comity("detect", profiles, events.parent, *options)
     assert result.code == 0, result.err
     lines = [line for path in sorted(profiles.parent.glob("o/reports/*")) for line in path.read_text().splitlines()]
     assert sorted(told("\n".join(lines)), key=lambda one: one[2]) == REPORTS
+    assert "not read: notes.json" in result.err.replace("\n", " ")
