@@ -18,10 +18,10 @@ CAPABILITY = replace(
     NOTHING,
     name="parquet",
     operators={
+        **for_kinds(Kind, PRESENCE),
         **for_kinds(_SCALARS, EQUALITY, ORDER, RANGES, LISTS, PRESENCE),
         **for_kinds([Kind.STRING], EQUALITY, ORDER, RANGES, LISTS, PRESENCE, ["starts with"]),
         **for_kinds([Kind.BOOL], EQUALITY, PRESENCE),
-        **for_kinds([Kind.STRUCT, Kind.LIST, Kind.POINT, Kind.BYTES, Kind.DURATION], PRESENCE),
     },
     conjunction=True,
     disjunction=True,

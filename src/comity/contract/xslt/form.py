@@ -66,7 +66,7 @@ def value_of(text: str, kind: Kind) -> Value | None:
     """
     if kind is Kind.STRING:
         return text
-    return _READERS[kind](text.strip()) if kind in _READERS else None
+    return READERS[kind](text.strip()) if kind in READERS else None
 
 
 def _int(text: str) -> int | None:
@@ -86,14 +86,15 @@ def _bytes(text: str) -> bytes | None:
         return None
 
 
-_READERS: Mapping[Kind, Callable[[str], Value | None]] = {
-    Kind.BOOL: {"true": True, "1": True, "false": False, "0": False}.get,
+READERS: Mapping[Kind, Callable[[str], Value | None]] = {
     Kind.INT: _int,
     Kind.FLOAT: _float,
+    Kind.BOOL: {"true": True, "1": True, "false": False, "0": False}.get,
     Kind.TIMESTAMP: parse_timestamp,
     Kind.DURATION: parse_duration,
     Kind.BYTES: _bytes,
 }
+"""Of kinds that are not every text; those that fewer texts are of come first."""
 
 
 def write_record(name: str, envelope: Mapping[str, Value], data: Mapping[str, Value], type: EventType) -> str:

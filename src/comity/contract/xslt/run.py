@@ -17,7 +17,7 @@ from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped, unused-ignore]
 
-from comity.contract.xslt.form import text_of, value_of
+from comity.contract.xslt.form import READERS, text_of, value_of
 from comity.document import read_text
 from comity.errors import Misuse, Place
 from comity.event.kinds import Kind, Value
@@ -107,14 +107,11 @@ class Stylesheet:
         return proc.empty_sequence() if result is None else proc.make_string_value(text_of(result))
 
 
-_ORDER = (Kind.STRING, Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TIMESTAMP, Kind.DURATION, Kind.BYTES)
-
-
 def _argument(text: str | None, kinds: frozenset[Kind]) -> Value | None:
     """A text as the first kind that the function takes and the text can be."""
     if text is None:
         return None
-    found = (value_of(text, kind) for kind in _ORDER if kind in kinds)
+    found = (value_of(text, kind) for kind in (Kind.STRING, *READERS) if kind in kinds)
     return next((value for value in found if value is not None), None)
 
 

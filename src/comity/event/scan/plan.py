@@ -42,10 +42,8 @@ _ROLES = {
     Kind.TIMESTAMP: Role.TIMESTAMP,
     Kind.STRUCT: Role.STRUCT,
     Kind.POINT: Role.POINT,
-    Kind.DURATION: Role.REFUSED,
-    Kind.BYTES: Role.REFUSED,
-    Kind.LIST: Role.REFUSED,
 }
+"""Of kinds that the kernels read; lines with a value of another one are doubtful."""
 _ENVELOPE = (
     ("specversion", Role.VERSION, -1, False),
     ("id", Role.TEXT, Lane.ID, True),
@@ -174,7 +172,8 @@ class _Builder:
                 inner = len(self.first)
                 inside = self.columns(parts, lanes, column.is_nullable, depth + 1)
                 column = ScanColumn(name, one, column.lane, column.is_nullable, inside)
-            self.set(slot, name, _ROLES[one.kind], column.lane, inner=inner, is_nullable=column.is_nullable)
+            role = _ROLES.get(one.kind, Role.REFUSED)
+            self.set(slot, name, role, column.lane, inner=inner, is_nullable=column.is_nullable)
             found.append(column)
         return tuple(found)
 

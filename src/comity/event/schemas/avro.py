@@ -19,7 +19,7 @@ from comity.event.types import EVENT, AttributeType, EventType
 DURATION = "duration-micros"
 """The logical type of a duration: microseconds in a long."""
 
-_SCALARS: Mapping[Kind, Any] = {
+SCALARS: Mapping[Kind, Any] = {
     Kind.BOOL: "boolean",
     Kind.INT: "long",
     Kind.FLOAT: "double",
@@ -28,6 +28,7 @@ _SCALARS: Mapping[Kind, Any] = {
     Kind.DURATION: {"type": "long", "logicalType": DURATION},
     Kind.BYTES: "bytes",
 }
+"""The types of kinds that have no parts."""
 _POINT_FIELDS = [{"name": "x", "type": "double"}, {"name": "y", "type": "double"}]
 
 
@@ -79,5 +80,5 @@ def _schema(name: str, attribute: AttributeType, owner: str) -> Any:
         return record | marks | {"fields": _fields(attribute.attributes, f"{owner}.{name}")}
     if attribute.kind is Kind.POINT:
         return record | {"kind": Kind.POINT.value} | marks | {"fields": _POINT_FIELDS}
-    scalar = _SCALARS[attribute.kind]
+    scalar = SCALARS[attribute.kind]
     return (scalar if isinstance(scalar, dict) else {"type": scalar}) | marks if marks else scalar

@@ -10,7 +10,7 @@ from comity.document import Document
 from comity.errors import Place
 from comity.event.declaration import CheckUnit
 from comity.event.kinds import Kind
-from comity.event.schemas.avro import DURATION
+from comity.event.schemas.avro import SCALARS
 from comity.event.schemas.draft import AttributesDraft, Draft, Imported, Path, TypeDraft
 from comity.event.schemas.json_text import at, parse_json
 from comity.event.schemas.marks import MARKS, marked
@@ -21,21 +21,16 @@ from comity.event.validate import MAX_NESTING
 DocumentPath = tuple[str | int, ...]
 
 _PRIMITIVES: Mapping[str, Kind] = {
-    "boolean": Kind.BOOL,
+    **{written: kind for kind, written in SCALARS.items() if isinstance(written, str)},
     "int": Kind.INT,
-    "long": Kind.INT,
     "float": Kind.FLOAT,
-    "double": Kind.FLOAT,
-    "string": Kind.STRING,
-    "bytes": Kind.BYTES,
 }
 _LOGICAL: Mapping[str, tuple[Kind, str | None]] = {
-    "timestamp-micros": (Kind.TIMESTAMP, None),
+    **{written["logicalType"]: (kind, None) for kind, written in SCALARS.items() if not isinstance(written, str)},
     "timestamp-millis": (Kind.TIMESTAMP, None),
     "timestamp-nanos": (Kind.TIMESTAMP, "what is below a microsecond is not kept"),
     "local-timestamp-millis": (Kind.TIMESTAMP, "a time without a zone is read as one of UTC"),
     "local-timestamp-micros": (Kind.TIMESTAMP, "a time without a zone is read as one of UTC"),
-    DURATION: (Kind.DURATION, None),
     "duration": (Kind.DURATION, "a duration with months is rejected"),
     "decimal": (Kind.FLOAT, "a `decimal` is a float, with some 15 digits"),
     "uuid": (Kind.STRING, None),

@@ -13,7 +13,7 @@ from typing import Any
 from comity.event.declaration import CheckUnit
 from comity.event.kinds import Kind
 from comity.event.schemas.draft import Draft, Imported
-from comity.event.schemas.json_schema_in import SchemaReader
+from comity.event.schemas.json_schema_in import SCALARS, SchemaReader
 from comity.event.schemas.json_text import parse_json
 from comity.event.schemas.marks import marks_of
 from comity.event.schemas.names import identifier, namespace_address
@@ -24,18 +24,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DEFINITIONS = "#/$defs/"
 
 Schema = dict[str, Any]
-
-_NUMBER_PARTS = {"x": {"type": "number"}, "y": {"type": "number"}}
-_SCALARS: Mapping[Kind, Schema] = {
-    Kind.BOOL: {"type": "boolean"},
-    Kind.INT: {"type": "integer"},
-    Kind.FLOAT: {"type": "number"},
-    Kind.STRING: {"type": "string"},
-    Kind.TIMESTAMP: {"type": "string", "format": "date-time"},
-    Kind.DURATION: {"type": "string", "format": "duration"},
-    Kind.BYTES: {"type": "string", "format": "byte", "contentEncoding": "base64"},
-    Kind.POINT: {"type": "object", "x-kind": "point", "properties": _NUMBER_PARTS, "required": ["x", "y"]},
-}
 
 
 def write_json_schema(taxonomy: Taxonomy) -> str:
@@ -91,4 +79,4 @@ def _attribute(attribute: AttributeType) -> Schema:
         return _object(attribute.attributes) | marks
     if attribute.element is not None:
         return {"type": "array", "items": _attribute(attribute.element)} | marks
-    return dict(_SCALARS[attribute.kind]) | marks
+    return dict(SCALARS[attribute.kind]) | marks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,11 +18,21 @@ from comity.event.validate import MAX_NESTING
 
 DocumentPath = tuple[str | int, ...]
 
-_KINDS = {"boolean": Kind.BOOL, "integer": Kind.INT, "number": Kind.FLOAT, "string": Kind.STRING}
+_NUMBER_PARTS = {"x": {"type": "number"}, "y": {"type": "number"}}
+SCALARS: Mapping[Kind, dict[str, Any]] = {
+    Kind.BOOL: {"type": "boolean"},
+    Kind.INT: {"type": "integer"},
+    Kind.FLOAT: {"type": "number"},
+    Kind.STRING: {"type": "string"},
+    Kind.TIMESTAMP: {"type": "string", "format": "date-time"},
+    Kind.DURATION: {"type": "string", "format": "duration"},
+    Kind.BYTES: {"type": "string", "format": "byte", "contentEncoding": "base64"},
+    Kind.POINT: {"type": "object", "x-kind": "point", "properties": _NUMBER_PARTS, "required": ["x", "y"]},
+}
+"""The schemas of kinds that have no parts with a type of their own."""
+_KINDS = {written["type"]: kind for kind, written in SCALARS.items() if written.keys() == {"type"}}
 _FORMATS = {
-    ("string", "date-time"): Kind.TIMESTAMP,
-    ("string", "duration"): Kind.DURATION,
-    ("string", "byte"): Kind.BYTES,
+    **{(written["type"], written["format"]): kind for kind, written in SCALARS.items() if "format" in written},
     ("string", "binary"): Kind.BYTES,
 }
 _KNOWN_FORMATS = {"int32", "int64", "float", "double", *(name for _, name in _FORMATS)}

@@ -6,8 +6,18 @@ from collections.abc import Mapping
 
 from comity.event.kinds import Kind
 
-_TEXTS = "string normalizedString token language Name NCName NMTOKEN ID IDREF ENTITY QName anyURI uriReference NOTATION"
-_INTS = "integer long int"
+SCALARS: Mapping[Kind, str] = {
+    Kind.BOOL: "boolean",
+    Kind.INT: "long",
+    Kind.FLOAT: "double",
+    Kind.STRING: "string",
+    Kind.TIMESTAMP: "dateTime",
+    Kind.DURATION: "duration",
+    Kind.BYTES: "base64Binary",
+}
+"""The type that a kind is written as."""
+_TEXTS = "normalizedString token language Name NCName NMTOKEN ID IDREF ENTITY QName anyURI uriReference NOTATION"
+_INTS = "integer int"
 _BOUNDED_INTS = (
     "short byte nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger "
     "unsignedLong unsignedInt unsignedShort unsignedByte"
@@ -17,23 +27,19 @@ _LISTS = "NMTOKENS IDREFS ENTITIES"
 _NO_TIME = "there is no kind for a `{}`, so it is a text"
 
 BUILT_IN: Mapping[str, tuple[Kind, str | None]] = {
+    **{name: (kind, None) for kind, name in SCALARS.items()},
     **dict.fromkeys(_TEXTS.split(), (Kind.STRING, None)),
     **dict.fromkeys(_INTS.split(), (Kind.INT, None)),
     **{name: (Kind.INT, f"the range of `{name}` is not kept") for name in _BOUNDED_INTS.split()},
     **{name: (Kind.STRING, _NO_TIME.format(name)) for name in _CALENDAR.split()},
     **{name: (Kind.STRING, f"the words of `{name}` are one text") for name in _LISTS.split()},
-    "boolean": (Kind.BOOL, None),
     "float": (Kind.FLOAT, None),
-    "double": (Kind.FLOAT, None),
     "decimal": (Kind.FLOAT, "a `decimal` is a float, with some 15 digits"),
-    "dateTime": (Kind.TIMESTAMP, None),
     "dateTimeStamp": (Kind.TIMESTAMP, None),
     "timeInstant": (Kind.TIMESTAMP, None),
-    "duration": (Kind.DURATION, None),
     "dayTimeDuration": (Kind.DURATION, None),
     "timeDuration": (Kind.DURATION, None),
     "yearMonthDuration": (Kind.STRING, _NO_TIME.format("yearMonthDuration")),
-    "base64Binary": (Kind.BYTES, None),
     "binary": (Kind.BYTES, None),
     "hexBinary": (Kind.STRING, "the digits of a `hexBinary` are a text"),
     "anyType": (Kind.STRING, "what may be anything is a text"),

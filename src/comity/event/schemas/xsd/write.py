@@ -17,6 +17,7 @@ from comity.errors import Misuse
 from comity.event.kinds import Kind
 from comity.event.schemas.marks import marks_of
 from comity.event.schemas.names import EVENT_URI, namespace_address
+from comity.event.schemas.xsd.kinds import SCALARS
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EVENT, AttributeType, EventType
 
@@ -26,15 +27,6 @@ LIST_ITEM = "item"
 OF_LIST = "list-"
 """Before a mark that is one of the list, not of its elements."""
 
-_SCALARS: Mapping[Kind, str] = {
-    Kind.BOOL: "boolean",
-    Kind.INT: "long",
-    Kind.FLOAT: "double",
-    Kind.STRING: "string",
-    Kind.TIMESTAMP: "dateTime",
-    Kind.DURATION: "duration",
-    Kind.BYTES: "base64Binary",
-}
 _POINT_PARTS = {"x": AttributeType(Kind.FLOAT), "y": AttributeType(Kind.FLOAT)}
 
 
@@ -111,8 +103,8 @@ def _write_attribute(sequence: Any, name: str, attribute: AttributeType) -> None
 
 def _write_content(node: Any, attribute: AttributeType) -> None:
     """What stands in an element."""
-    if attribute.kind in _SCALARS:
-        node.set("type", f"xs:{_SCALARS[attribute.kind]}")
+    if attribute.kind in SCALARS:
+        node.set("type", f"xs:{SCALARS[attribute.kind]}")
     elif attribute.kind is Kind.LIST:
         node.set(f"{{{EVENT_URI}}}kind", Kind.LIST.value)
         _write_sequence(_add(node, "complexType"), {LIST_ITEM: attribute})
