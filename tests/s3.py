@@ -1,13 +1,20 @@
-"""An object store on loopback, and a way to it on which answers are lost and requests fail, as tests demand."""
+"""An object store on loopback, and a way to it on which requests fail and answers are lost or late, as tests demand."""
 
 from __future__ import annotations
 
+import socket
+import struct
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+from typing import Any
 from uuid import uuid4
 
 from comity.storage.access import StorageAccess
@@ -52,31 +59,52 @@ class ObjectStore:
         return storage_at(address, self.access)
 
 
+_SERVER = """\
+import sys
+from moto.server import ThreadedMotoServer
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print(*server.get_host_and_port(), flush=True)
+sys.stdin.read()
+"""
+"""It ends when whoever started it does."""
+
+
 @contextmanager
 def object_store() -> Iterator[ObjectStore]:
-    """A store that is there while the block runs."""
-    from moto.server import ThreadedMotoServer  # which takes a second to load
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
+    """A store in a process of its own, which is there while the block runs."""
+    server = subprocess.Popen(
+        [sys.executable, "-c", _SERVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
     try:
-        host, port = server.get_host_and_port()
+        assert server.stdout is not None
+        host, port = server.stdout.readline().split()
         yield ObjectStore(f"http://{host}:{port}")
     finally:
-        server.stop()
+        server.kill()
+        server.communicate()
 
 
 @dataclass
 class Fault:
-    """What befalls a request, and when."""
+    """What befalls a request, and when: it is refused, and nothing happens, unless something else is said."""
 
     method: str
     path: str
     """A part of the path, with its query."""
     is_lost: bool = False
-    """Whether it is carried out and only its answer lost; else it is refused, and nothing happens."""
+    """Whether it is carried out and only its answer lost."""
+    is_reset: bool = False
+    """Whether the connection breaks before anything is done."""
+    delay_s: float = 0
+    """For how long it waits; then it is carried out and answered."""
     times: int = 1
-    meanwhile: Callable[[], None] = lambda: None
+    meanwhile: Callable[[], object] = lambda: None
     """Done when it befalls one: after the request was carried out if its answer is lost, and else in its place."""
 
     def befalls(self, method: str, path: str) -> bool:
@@ -84,11 +112,30 @@ class Fault:
 
 
 @dataclass
+class Weather:
+    """Faults of every kind, that befall requests by chance."""
+
+    chance: Random
+    share: float
+    """Of requests that something befalls."""
+    longest_delay_s: float = 1.0
+
+    def fault_of(self, method: str, path: str) -> Fault | None:
+        """What befalls a request."""
+        if self.chance.random() >= self.share:
+            return None
+        kinds: list[dict[str, Any]] = [{}, {"is_lost": True}, {"is_reset": True}]
+        kinds.append({"delay_s": self.chance.uniform(0.01, self.longest_delay_s)})
+        return Fault(method, path, **self.chance.choice(kinds))
+
+
+@dataclass
 class FaultyWay:
-    """A proxy before a store: faults befall requests, each so many times as it says."""
+    """A proxy before a store: faults befall requests, each so many times as it says, and others by chance."""
 
     target: str
     faults: list[Fault] = field(default_factory=list)
+    weather: Weather | None = None
     seen: list[str] = field(default_factory=list)
     endpoint: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -104,15 +151,14 @@ class FaultyWay:
                 if one.befalls(method, path):
                     one.times -= 1
                     return one
-        return None
+            return None if self.weather is None else self.weather.fault_of(method, path)
 
 
 @contextmanager
 def faulty_way(store: ObjectStore) -> Iterator[FaultyWay]:
     """A faulty way to a store, while the block runs."""
     way = FaultyWay(store.endpoint.removeprefix("http://"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(way))
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), _handler(way))
     way.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
     serving = threading.Thread(target=server.serve_forever, daemon=True)
     serving.start()
@@ -124,6 +170,14 @@ def faulty_way(store: ObjectStore) -> Iterator[FaultyWay]:
         serving.join(PATIENCE_S)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def shutdown_request(self, request: Any) -> None:
+        self.close_request(request)  # at once, so that a connection can be broken
+
+
 def _handler(way: FaultyWay) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -131,14 +185,18 @@ def _handler(way: FaultyWay) -> type[BaseHTTPRequestHandler]:
         def handle_any(self) -> None:
             body = self._body()
             fault = way.fault_of(self.command, self.path)
-            if fault is None:
+            if fault is not None and fault.delay_s:
+                time.sleep(fault.delay_s)
+            if fault is None or fault.delay_s:
                 self._pass_on(*self._carried_out(body))
                 return
             if fault.is_lost:
                 self._carried_out(body)
             fault.meanwhile()
             self.close_connection = True
-            if not fault.is_lost:
+            if fault.is_reset:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            elif not fault.is_lost:
                 self._pass_on(503, [], b"<Error><Code>ServiceUnavailable</Code></Error>")
 
         do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any
