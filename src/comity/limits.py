@@ -89,6 +89,8 @@ class Limits:
     """Bytes of a file of delivered keys up to which it is checked when a stream starts; `comity doctor` checks any."""
     max_copies_bytes: int = 10_737_418_240
     """Bytes of copies that workers keep of files in an object store, on the disk of their machine."""
+    max_storage_s: int = 60
+    """Seconds, more or less, for which a request is sent again that an object store refuses or does not answer."""
     max_future_s: int = 86_400
     """Seconds that an event's time may be ahead of the clock; beyond, it is rejected."""
     live_memory_s: int = 604_800

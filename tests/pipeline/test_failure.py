@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from comity.errors import Permanent
+from comity.errors import Permanent, Place, Retryable
 from comity.pipeline.failure import cause_in, next_step, spark_failures
 
 
@@ -50,6 +50,19 @@ def test_what_a_worker_raised_in_a_batch_of_a_stream_is_told(
     assert failed.value.message.startswith("Spark stopped: ")
     assert cause in failed.value.message
     assert step in (failed.value.hint or "")
+
+
+def store_away(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        raise Retryable("no answer", code="storage-failed", place=Place("s3a://lake/a"), hint="look whether")
+    yield from ()
+
+
+@pytest.mark.spark
+def test_a_store_that_failed_for_a_worker_is_told_as_one_that_failed_for_us(spark: SparkSession) -> None:
+    with pytest.raises(Retryable) as failed, spark_failures():
+        spark.range(3).mapInArrow(store_away, "id long").collect()
+    assert (failed.value.code, failed.value.message) == ("storage-failed", "s3a://lake/a: no answer")
 
 
 JAVA_FULL = """\

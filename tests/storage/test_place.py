@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,7 @@ def test_settings_of_a_bucket_count_before_those_of_all_and_those_before_the_env
     environment = {"AWS_ACCESS_KEY_ID": "env", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_REGION": "eu-central-1"}
     access = StorageAccess.of(config, environment)
     assert (access.s3("own").key, access.s3("other").key, access.s3("other").secret) == ("own", "all", "hush")
-    assert access.s3("own").for_delta()["AWS_REGION"] == "eu-central-1"
+    assert access.s3("own").for_delta(60)["AWS_REGION"] == "eu-central-1"
     assert not access.s3("own").is_path_style
 
 
@@ -113,3 +114,27 @@ def test_a_request_that_fails_once_is_sent_again(s3: ObjectStore, is_lost: bool)
         storage.write("a", b"one")
         assert storage.read("a") == b"one"
         assert sum(one.startswith("PUT") for one in way.seen) == 2
+
+
+def test_a_store_that_is_away_for_seconds_is_asked_again(s3: ObjectStore) -> None:
+    with faulty_way(s3) as way:
+        storage = way.store.storage(s3.bucket())
+        way.faults += [Fault("PUT", "/a", times=3), Fault("HEAD", "/a", times=3)]
+        storage.write("a", b"one")
+        assert storage.read("a") == b"one"
+
+
+@pytest.mark.parametrize("kind", ["refuses", pytest.param("is silent", marks=pytest.mark.nightly)])
+def test_a_store_that_is_away_for_long_is_told(s3: ObjectStore, kind: str) -> None:
+    over = threading.Event()  # until then nothing is answered: half a minute for three tries
+    with faulty_way(s3) as way, limited(max_storage_s=1):
+        storage = way.store.storage(s3.bucket())
+        if kind == "refuses":
+            over.set()
+        way.faults.append(Fault("PUT", "/a", times=1_000, meanwhile=over.wait))
+        try:
+            with pytest.raises(Retryable, match="storage-failed"):
+                storage.write("a", b"one")
+        finally:
+            over.set()
+        assert len(way.seen) == 3

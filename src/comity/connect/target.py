@@ -204,6 +204,8 @@ class TableTarget(Target):
     """Which tables there are now."""
     stream: Callable[[], str | None] = lambda: None
     """What tells this stream from others; None until it has begun."""
+    plan: Callable[[int], str | None] = lambda number: None
+    """What tells the input of a batch from any other."""
 
     _commits: TableCommits | None = field(default=None, init=False)
 
@@ -225,7 +227,7 @@ class TableTarget(Target):
         return self.commits.check(self.stream(), limits().max_checked_notes_bytes)
 
     def is_counted(self, number: int) -> bool:
-        return self.commits.is_counted(number, self.stream())
+        return self.commits.is_counted(number, self.stream(), self.plan(number))
 
     def before(self, number: int) -> Commit:
         return self.commits.before()
@@ -247,7 +249,7 @@ class TableTarget(Target):
         is_again: bool,
     ) -> None:
         written = tuple(one for one in files if isinstance(one, TableFile))
-        self.commits.commit(number, TableNote(after, written, self.stream()))
+        self.commits.commit(number, TableNote(after, written, self.stream(), self.plan(number)))
 
     def publish_end(self, number: int, files: Iterable[StagedFile], names: Sequence[str]) -> None:
         part, digest = self.parts(Path(), number).open(), 0

@@ -6,6 +6,7 @@ file of a log has a line with its version, and below it values of JSON, a line e
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
@@ -46,6 +47,15 @@ def stream_id(checkpoint: Path) -> str | None:
     """What Spark calls the stream of a checkpoint; None before it has begun."""
     metadata = checkpoint / "metadata"
     return msgspec.json.decode(metadata.read_bytes(), type=_Metadata).id if metadata.exists() else None
+
+
+def plan_id(checkpoint: Path, number: int) -> str | None:
+    """What tells the input that Spark planned for a batch from any other; None before it was planned.
+
+    Another stream that begins with a copy of the checkpoint plans other batches under the same numbers, at other times.
+    """
+    plan = checkpoint / "offsets" / str(number)
+    return blake2b(plan.read_bytes(), digest_size=16).hexdigest() if plan.exists() else None
 
 
 def check_checkpoint(checkpoint: Path) -> None:

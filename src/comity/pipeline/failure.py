@@ -9,13 +9,15 @@ from contextlib import contextmanager, suppress
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from comity.errors import Permanent
+from comity.errors import ComityError, Permanent, Retryable
 
 _MOST_CHARS = 500
 _JAVA = re.compile(r"(?:Caused by:\s*|^:?\s*)(?P<what>(?:[a-z_]\w*\.)+[A-Z][\w$]*(?:Error|Exception|Throwable)?:.*)")
 _STREAM = re.compile(r"terminated with exception: (?P<what>.*?)(?: SQLSTATE: \w+)?$")
 _PYTHON_TRACE = "Traceback (most recent call last):"
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Misuse|Permanent|Retryable)\b")
+_STORE = re.compile(r"^comity\.errors\.Retryable: (?P<what>.*?)(?: \[storage-failed\])?$")
+"""What a worker says when a store has failed for as long as it was asked again."""
 _WRAPPERS = (
     "Job aborted",
     "Task failed while writing rows",
@@ -46,8 +48,14 @@ def spark_failures() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        cause = cause_of(error)
-        raise Permanent(f"Spark stopped: {cause}", code="spark-failed", hint=next_step(cause)) from error
+        raise _told(cause_of(error)) from error
+
+
+def _told(cause: str) -> ComityError:
+    if (store := _STORE.match(cause)) is not None:
+        hint = "look whether the store can be reached; the same command goes on from there"
+        return Retryable(store["what"], code="storage-failed", hint=hint)
+    return Permanent(f"Spark stopped: {cause}", code="spark-failed", hint=next_step(cause))
 
 
 @contextmanager

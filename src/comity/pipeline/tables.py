@@ -19,7 +19,7 @@ from comity.connect.target import TableTarget, Target
 from comity.event.types import AttributeType
 from comity.event.window import Window
 from comity.pipeline.batch import PlanBatch
-from comity.pipeline.checkpoint import stream_id
+from comity.pipeline.checkpoint import plan_id, stream_id
 from comity.pipeline.deliver import by_bucket
 from comity.pipeline.detect.buckets import BucketDetection, StoredTime
 from comity.pipeline.detect.patterns import bucket_count
@@ -69,4 +69,5 @@ def tables_of(to: Destination) -> TableTarget:
     """The tables that a stream writes."""
     assert to.tables is not None, "it was asked for tables"
     layout = TableLayout({} if to.is_typed else None)
-    return TableTarget(to.tables, layout, partial(stream_id, to.folder / CHECKPOINT))
+    checkpoint = to.folder / CHECKPOINT
+    return TableTarget(to.tables, layout, partial(stream_id, checkpoint), partial(plan_id, checkpoint))

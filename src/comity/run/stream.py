@@ -100,12 +100,13 @@ def claimed_for_stream(request: RunRequest) -> Iterator[Outbox | None]:
 
 
 def _stream(request: RunRequest, watched: WatchedFederation, accounts: Accounts) -> StreamRun:
-    from comity.pipeline.checkpoint import stream_id
+    from comity.pipeline.checkpoint import plan_id, stream_id
     from comity.pipeline.stream import StreamRun
 
     target = table_target(request, goes_on=True)
     if target is not None:
-        target.stream = partial(stream_id, request.out / CHECKPOINT)
+        checkpoint = request.out / CHECKPOINT
+        target.stream, target.plan = partial(stream_id, checkpoint), partial(plan_id, checkpoint)
     stream = StreamRun(
         watched,
         target=target,

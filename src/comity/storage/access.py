@@ -21,6 +21,9 @@ _ENVIRONMENT = {
     "endpoint.region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
 }
 _HIDDEN = "(hidden)"
+_CONNECT_S, _ANSWER_S = 5, 5
+"""How long a store may take to be reached, and to go on with an answer (in truth twice as long)."""
+_MANY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +42,23 @@ class S3Access:
 
     def for_arrow(self) -> dict[str, Any]:
         """The options of `pyarrow.fs.S3FileSystem`."""
-        options: dict[str, Any] = {"scheme": self.scheme, "force_virtual_addressing": not self.is_path_style}
+        options: dict[str, Any] = {
+            "scheme": self.scheme,
+            "force_virtual_addressing": not self.is_path_style,
+            "connect_timeout": _CONNECT_S,
+            "request_timeout": _ANSWER_S,
+        }
         given = {"endpoint_override": self.host, "region": self.region}
         if self.key is not None and self.secret is not None:
             given |= {"access_key": self.key, "secret_key": self.secret, "session_token": self.token}
         return options | {name: value for name, value in given.items() if value is not None}
 
-    def for_delta(self) -> dict[str, str]:
-        """The storage options of `deltalake`."""
+    def for_delta(self, patience_s: int) -> dict[str, str]:
+        """The storage options of `deltalake`, which sends a request that fails again for so long."""
         given = {
+            "connect_timeout": f"{_CONNECT_S}s",
+            "max_retries": str(_MANY),  # the time decides
+            "retry_timeout": f"{patience_s}s",
             "AWS_ACCESS_KEY_ID": self.key,
             "AWS_SECRET_ACCESS_KEY": self.secret,
             "AWS_SESSION_TOKEN": self.token,

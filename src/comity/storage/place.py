@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from comity.errors import Misuse, Retryable
 from comity.errors import Place as ErrorPlace
+from comity.limits import limits
 from comity.storage.access import NO_ACCESS, StorageAccess
 from comity.storage.copies import LocalCopies
 from comity.storage.durable import make_folder, sync, sync_stream, write_whole
@@ -248,7 +249,7 @@ class RemoteStorage(Storage):
         return LocalCopies.of_user().get(f"{self._address}/{name}", size, lambda: self.read(name))
 
     def delta_options(self) -> dict[str, str]:
-        return self.access.s3(self.bucket).for_delta() if self.scheme in _S3 else {}
+        return self.access.s3(self.bucket).for_delta(limits().max_storage_s) if self.scheme in _S3 else {}
 
     @property
     def scheme(self) -> str:
@@ -263,7 +264,7 @@ class RemoteStorage(Storage):
     @property
     def files(self) -> Any:
         """The file system of pyarrow."""
-        return _file_system(self.scheme, self.bucket, self.access)
+        return _file_system(self.scheme, self.bucket, self.access, limits().max_storage_s)
 
     def path(self, name: str) -> str:
         """What the file system calls a file in this place."""
@@ -287,11 +288,14 @@ class RemoteStorage(Storage):
 
 
 @lru_cache(maxsize=64)
-def _file_system(scheme: str, host: str, access: StorageAccess) -> Any:
+def _file_system(scheme: str, host: str, access: StorageAccess, patience_s: int) -> Any:
     from pyarrow import fs
 
     if scheme in _S3:
-        return fs.S3FileSystem(**access.s3(host).for_arrow())
+        # Pauses double, to a second and a half for the third try, so that many tries take about so long.
+        again = fs.AwsStandardS3RetryStrategy(max_attempts=patience_s.bit_length() + 2)
+        # A file that is small is one request then, and not three.
+        return fs.S3FileSystem(**access.s3(host).for_arrow(), retry_strategy=again, allow_delayed_open=True)
     return fs.FileSystem.from_uri(f"{scheme}://{host}/")[0]
 
 

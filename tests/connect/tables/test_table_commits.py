@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from comity.connect.tables.notes import TableCommits, TableNote
 from comity.connect.tables.parts import TableLayout, TableParts
 from comity.connect.tables.rows import NOTIFICATIONS
 from comity.errors import Misuse, Permanent, Retryable
+from comity.limits import limited
 from comity.storage.place import LocalStorage, Storage
+from comity.visible import has_hidden
 
 DAY, STREAM = "2026-03-02", "stream-a"
 LAYOUT = TableLayout()
@@ -192,6 +195,20 @@ def test_another_stream_is_refused_at_its_start_and_at_its_first_batch(place: St
     assert ids(place) == ["a"]
 
 
+def test_of_one_stream_with_two_states_the_one_whose_input_is_not_in_the_tables_is_refused(place: Storage) -> None:
+    ours, theirs = TableCommits(place, LAYOUT), TableCommits(place, LAYOUT)
+    deliver(ours, 0, "a")
+    assert theirs.check(STREAM) == 0
+    note = replace(attempt(theirs, 1, "b"), plan="b alone")
+    ours.commit(1, replace(attempt(ours, 1, "b", "c"), plan="b and c"))
+    with pytest.raises(Misuse, match="other-stream"):
+        theirs.commit(1, note)
+    with pytest.raises(Misuse, match="other-stream"):
+        TableCommits(place, LAYOUT).is_counted(1, STREAM, "b alone")
+    assert TableCommits(place, LAYOUT).is_counted(1, STREAM, "b and c")
+    assert ids(place) == ["a", "b", "c"]
+
+
 def test_tables_of_another_layout_are_refused(place: Storage) -> None:
     deliver(TableCommits(place, LAYOUT), 0, "a")
     with pytest.raises(Misuse, match="other-layout"):
@@ -257,6 +274,14 @@ def test_a_commit_whose_answer_is_lost_is_known_to_count(s3: ObjectStore, way: F
     assert ids(s3.storage(address)) == ["a", "b", "c"]
 
 
+@pytest.fixture
+def impatient() -> Iterator[None]:
+    """What fails is not tried again for long."""
+    with limited(max_storage_s=1):
+        yield
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_commit_whose_every_answer_is_lost_counts_at_the_next_start(s3: ObjectStore, way: FaultyWay) -> None:
     address = s3.bucket() + "/tables"
     commits = TableCommits(way.store.storage(address), LAYOUT)
@@ -266,8 +291,10 @@ def test_a_commit_whose_every_answer_is_lost_counts_at_the_next_start(s3: Object
         way.faults += [Fault(method, "", times=10_000) for method in ("GET", "PUT", "HEAD", "POST")]
 
     way.faults.append(Fault("PUT", LOG, is_lost=True, meanwhile=break_down))
-    with pytest.raises(Retryable, match=r"not-committed|storage-failed"):
+    with pytest.raises(Retryable, match=r"not-committed|storage-failed") as told:
         deliver(commits, 1, "b", rejected=1)
+    assert "503" in told.value.message
+    assert not has_hidden(told.value.message), "Delta draws its messages in lines and colours"
     way.faults.clear()
     again = TableCommits(way.store.storage(address), LAYOUT)
     assert again.check(STREAM) == 1

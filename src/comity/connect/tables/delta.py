@@ -7,6 +7,7 @@ answer was lost is looked up, and not guessed.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from comity.connect.tables.parts import TableFile
 from comity.errors import Misuse, Place, Retryable
+from comity.limits import limits
 from comity.storage.durable import sync_all
 from comity.storage.place import LocalStorage, RemoteStorage, Storage
 
@@ -28,6 +30,8 @@ BATCH, END = "comity.batch", "comity.end"
 _ATTEMPT = ".attempt"
 _TRIES = 3
 _LOG = "_delta_log"
+_DRAWN = re.compile(r"\s*(?:\x1b\[[0-9;]*m|↳|\s)+")
+"""What Delta draws its messages with: lines, colours and arrows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class BatchTable:
         is_there: Callable[[CommittedBatch], bool],
     ) -> CommittedBatch:
         failure: Exception | None = None
+        deadline = time.monotonic() + limits().max_storage_s
         for tries_left in reversed(range(_TRIES + 1)):  # after the last one there is one more look
             try:
                 known = self._last(kind)
@@ -89,6 +94,8 @@ class BatchTable:
                     return known
             except _failures() as error:  # it may be there all the same: the table knows
                 failure, self._table = error, None
+                if time.monotonic() > deadline:  # the store is away; whoever starts next looks
+                    break
         hint = "the same command goes on; what was committed is not committed again"
         raise self._told(failure, hint, code="not-committed")
 
@@ -157,7 +164,7 @@ class BatchTable:
 
     def _told(self, error: Exception | None, hint: str, *, code: str) -> Retryable:
         text = self.place.access.hidden(str(error)) if isinstance(self.place, RemoteStorage) else str(error)
-        return Retryable(text.strip(), code=code, place=Place(self.place.address), hint=hint)
+        return Retryable(_DRAWN.sub(" ", text).strip(), code=code, place=Place(self.place.address), hint=hint)
 
 
 def _last_in(table: DeltaTable, kind: str) -> CommittedBatch | None:

@@ -8,8 +8,8 @@ comes next, before anything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -24,11 +24,14 @@ from comity.connect.tables.delta import BatchTable, CommittedBatch
 from comity.connect.tables.parts import TableFile, TableLayout
 from comity.connect.tables.rows import NOTIFICATIONS, PROFILES
 from comity.errors import Misuse, Place
+from comity.limits import limited, limits
 from comity.storage.place import Storage
 
 FOLDER = ".tables"
 """Where keys and notes are, beside the tables."""
 _BEFORE_ALL = -1
+_FIRST_ANSWER_S = 5
+"""How long a store is asked again at a start, when it may be that its address is wrong."""
 _NOTE = ".json"
 
 
@@ -40,6 +43,8 @@ class TableNote:
     files: tuple[TableFile, ...] = ()
     stream: str | None = None
     """Whose batch it is; None for a run over stored events."""
+    plan: str | None = None
+    """What tells the input of the batch from any other that the same stream might have given this number."""
 
 
 NOTHING = TableNote(Commit())
@@ -69,20 +74,22 @@ class TableCommits:
 
     def has_results(self) -> bool:
         """Whether there are tables of ours."""
-        return any(self._table(name).last() is not None for name in (NOTIFICATIONS, REJECTED))
+        with self._starting():
+            return any(self._table(name).last() is not None for name in (NOTIFICATIONS, REJECTED))
 
     def check(self, stream: str | None, most_bytes: int | None = None) -> int | None:
         """The last batch that counts, which is in all of its tables then; raises if this stream cannot go on here."""
-        self._check_layout()
-        note = self.last_note()
-        self._check_stream(note, stream)
-        for file in note.commit.keys:
-            check_size(self.notes, file)
-            if most_bytes is None or file.size <= most_bytes:
-                check_content(self.notes, file)
-        self._follow(note, self._schema_in)
-        self._tidy()
-        return self.last_batch()
+        with self._starting():
+            self._check_layout()
+            note = self.last_note()
+            self._check_stream(note, stream)
+            for file in note.commit.keys:
+                check_size(self.notes, file)
+                if most_bytes is None or file.size <= most_bytes:
+                    check_content(self.notes, file)
+            self._follow(note, self._schema_in)
+            self._tidy()
+            return self.last_batch()
 
     def last_note(self) -> TableNote:
         """What counts now."""
@@ -93,8 +100,8 @@ class TableCommits:
             self._last = known, self._read(known)
         return self._last[1]
 
-    def is_counted(self, number: int, stream: str | None) -> bool:
-        """Whether a batch counts already; then it is in all of its tables. Refused if it is that of another stream."""
+    def is_counted(self, number: int, stream: str | None, plan: str | None = None) -> bool:
+        """Whether a batch counts already; then it is in all of its tables. Refused if it is not that of this plan."""
         note, last = self.last_note(), self.last_batch()
         self._check_stream(note, stream)
         if last is None or number > last:
@@ -102,6 +109,7 @@ class TableCommits:
         if number < last:
             reason = f"batch {number:,} was done long ago; the checkpoint of the stream is older than its results"
             raise KEYS.broken(self.notes.address, reason)
+        self._check_plan(note, plan)
         self._follow(note, self._schema_in)
         return True
 
@@ -110,7 +118,7 @@ class TableCommits:
         return (self.last_note() if self._last is None else self._last[1]).commit
 
     def commit(self, number: int, ours: TableNote) -> None:
-        """Let an attempt at a batch count; refused if another stream has taken the number."""
+        """Let an attempt at a batch count; refused if another stream, or this one from elsewhere, took the number."""
         before, note = self.before(), ours
         batch = CommittedBatch(number + 1, uuid4().int >> 65)
         self.notes.write(_name_of(batch), sealed_note(note))
@@ -121,6 +129,7 @@ class TableCommits:
                 raise self._other_stream()
             counted = self._read(won)
             self._check_stream(counted, note.stream)
+            self._check_plan(counted, note.plan)
             note, batch = counted, won
         self._last = batch, note
         self._follow(note, self._schema_of if note is ours else self._schema_in)
@@ -146,6 +155,15 @@ class TableCommits:
         files = self.before().keys
         oldest = min((file.day for file in files), default=None)
         return DeliveredSize(sum(file.count for file in files), sum(file.size for file in files), oldest)
+
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """Let a store that does not answer be told soon; what is open is opened anew with patience."""
+        try:
+            with limited(max_storage_s=min(_FIRST_ANSWER_S, limits().max_storage_s)):
+                yield
+        finally:
+            self._tables.clear()
 
     def _follow(self, note: TableNote, schema: Callable[[TableFile], pa.Schema]) -> None:
         """Let the files of a batch that counts count in the tables beside the first one, too."""
@@ -181,6 +199,13 @@ class TableCommits:
 
     def _check_stream(self, note: TableNote, stream: str | None) -> None:
         if note.stream not in (None, stream):
+            raise self._other_stream()
+
+    def _check_plan(self, note: TableNote, plan: str | None) -> None:
+        """With a copy of its state a stream can run twice. Of two inputs for one number only one is in the tables, so
+        whoever has the other one must not go on from there.
+        """
+        if None not in (note.plan, plan) and note.plan != plan:
             raise self._other_stream()
 
     def _other_stream(self) -> Misuse:
