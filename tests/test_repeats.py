@@ -7,7 +7,6 @@ numbers stand in them. Declarations, tables and imports are not compared: what t
 from __future__ import annotations
 
 import ast
-import copy
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,27 +29,25 @@ class Statement:
     lines: int
 
 
-class _Shapes(ast.NodeTransformer):
-    """The tree without what makes two places differ in their words only."""
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Name("name", ast.Load())
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return ast.Attribute(self.visit(node.value), "name", ast.Load())
-
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return ast.Constant(type(node.value).__name__)
-
-    def visit_keyword(self, node: ast.keyword) -> ast.AST:
-        return ast.keyword(None, self.visit(node.value))
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        return ast.arg("name")
-
-
 def shape_of(node: ast.AST) -> str:
-    return ast.dump(_Shapes().visit(copy.deepcopy(node)))
+    """The tree as a text, without what makes two places differ in their words only."""
+    match node:
+        case ast.Name() | ast.arg():
+            return "name"
+        case ast.Attribute(value):
+            return f"{shape_of(value)}.name"
+        case ast.Constant(value):
+            return type(value).__name__
+        case ast.keyword(_, value):
+            return f"={shape_of(value)}"
+    parts = ",".join(_shape_of_part(getattr(node, name, None)) for name in node._fields)
+    return f"{type(node).__name__}({parts})"
+
+
+def _shape_of_part(part: object) -> str:
+    if isinstance(part, list):
+        return f"[{','.join(map(_shape_of_part, part))}]"
+    return shape_of(part) if isinstance(part, ast.AST) else repr(part)
 
 
 def statements(body: list[ast.stmt]) -> Iterator[Statement]:
