@@ -1,10 +1,10 @@
-"""`comity explain` and `comity why`, through the real entry point."""
+"""`comity explain` and `comity why`."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,17 +14,22 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "two_houses"
 
 
-def comity(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "comity", *arguments]
-    return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
+@pytest.fixture
+def given(monkeypatch):
+    """Puts a line into standard input."""
+
+    def put(line):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line)))
+
+    return put
 
 
-def event(file: str, number: int) -> bytes:
+def event(file, number):
     return (EXAMPLE / "events" / file).read_bytes().splitlines()[number]
 
 
-def test_explain_shows_mapping_filter_and_receiver() -> None:
-    shown = comity("explain", str(EXAMPLE), "--profile", "main_street").stdout.decode()
+def test_explain_shows_mapping_filter_and_receiver(comity):
+    shown = comity("explain", str(EXAMPLE), "--profile", "main_street").out
     assert "events of house_b.Brand from the event files of the run (files, filters: none)" in shown
     assert "asked for everything [source-has-no-filter]" in shown
     assert "mediate to fire.FireAlarm by contract fire" in shown
@@ -34,23 +39,23 @@ def test_explain_shows_mapping_filter_and_receiver() -> None:
     assert "serious_fires" not in shown
 
 
-def test_explain_in_a_language_shows_its_text_and_what_is_left() -> None:
+def test_explain_in_a_language_shows_its_text_and_what_is_left(comity):
     arguments = ("explain", str(EXAMPLE), "--profile", "serious_fires", "--language", "parquet")
-    shown = comity(*arguments).stdout.decode()
+    shown = comity(*arguments).out
     assert "asked for celsius > 60.00000000000003 AND severity IN ('mittel', 'hoch')" in shown
     assert "left to filter here: nothing" in shown
     assert "asked for everything [profile-without-bound]" in shown
     assert "main_street [profile-without-bound]" in shown
 
 
-def test_explain_refuses_an_unknown_language() -> None:
+def test_explain_refuses_an_unknown_language(comity):
     result = comity("explain", str(EXAMPLE), "--language", "parket")
-    assert result.returncode == 2
-    assert b"did you mean `parquet`?" in result.stderr
+    assert result.code == 2
+    assert "did you mean `parquet`?" in result.err
 
 
-def test_explain_as_json_tells_how_profiles_are_matched() -> None:
-    found = json.loads(comity("explain", str(EXAMPLE), "--format", "json").stdout)
+def test_explain_as_json_tells_how_profiles_are_matched(comity):
+    found = json.loads(comity("explain", str(EXAMPLE), "--format", "json").out)
     assert {form: one["profiles"] for form, one in found["matching"].items()} == {"lines": 2, "tables": 2}
     assert found["matching"]["tables"]["how"] == "columns"
     assert {one["type"]: one["asked"]["native"] for one in found["sources"]} == {
@@ -60,17 +65,17 @@ def test_explain_as_json_tells_how_profiles_are_matched() -> None:
     }
 
 
-def test_explain_as_mermaid_is_a_flow_chart() -> None:
-    lines = comity("explain", str(EXAMPLE), "--format", "mermaid").stdout.decode().splitlines()
+def test_explain_as_mermaid_is_a_flow_chart(comity):
+    lines = comity("explain", str(EXAMPLE), "--format", "mermaid").out.splitlines()
     assert lines[0] == "flowchart LR"
     assert all(" --> " in line or " .-> " in line for line in lines[1:])
     assert any("rejected" in line for line in lines)
 
 
-def test_explain_refuses_an_unknown_profile() -> None:
+def test_explain_refuses_an_unknown_profile(comity):
     result = comity("explain", str(EXAMPLE), "--profile", "nobody")
-    assert result.returncode == 2
-    assert b"known: main_street, serious_fires" in result.stderr
+    assert result.code == 2
+    assert "known: main_street, serious_fires" in result.err
 
 
 @pytest.mark.parametrize(
@@ -83,50 +88,54 @@ def test_explain_refuses_an_unknown_profile() -> None:
         ("house_b.jsonl", 2, ["not delivered", "level: the mapping gives no value"]),
     ],
 )
-def test_why_names_the_clause_that_decides(file: str, number: int, expected: list[str]) -> None:
+def test_why_names_the_clause_that_decides(comity, given, file, number, expected):
     arguments = ("why", str(EXAMPLE), "--profile", "serious_fires", "--event", "-")
-    shown = comity(*arguments, given=event(file, number)).stdout.decode()
+    given(event(file, number))
+    shown = comity(*arguments).out
     for text in expected:
         assert text in shown
 
 
-def test_why_as_json_nests_the_clauses() -> None:
+def test_why_as_json_nests_the_clauses(comity, given):
     arguments = ("why", str(EXAMPLE), "--profile", "serious_fires", "--event", "-", "--format", "json")
-    found = json.loads(comity(*arguments, given=event("house_a.jsonl", 0)).stdout)
+    given(event("house_a.jsonl", 0))
+    found = json.loads(comity(*arguments).out)
     (way,) = found["ways"]
     assert found["delivered"] is False
     assert [part["holds"] for part in way["clause"]["parts"]] == [False, False]
 
 
-def test_why_says_when_the_source_would_not_have_sent_the_event() -> None:
+def test_why_says_when_the_source_would_not_have_sent_the_event(comity, given):
     arguments = ("why", str(EXAMPLE), "--profile", "serious_fires", "--event", "-", "--language", "parquet")
     line = event("house_b.jsonl", 0).replace(b'"hoch"', b'"niedrig"')
-    shown = comity(*arguments, given=line).stdout.decode()
+    given(line)
+    shown = comity(*arguments).out
     assert "not sent by the event files of the run, which is asked for celsius > " in shown
-    found = json.loads(comity(*arguments, "--format", "json", given=line).stdout)
+    given(line)
+    found = json.loads(comity(*arguments, "--format", "json").out)
     assert [one["sends"] for one in found["asked"]] == [False]
 
 
-def test_lint_of_one_domain_file_checks_its_sources(tmp_path: Path) -> None:
+def test_lint_of_one_domain_file_checks_its_sources(comity, tmp_path):
     file = tmp_path / "house.yaml"
     file.write_text("domain: house\ntypes: {Fire: {}}\nsources: {door: {webhok: {port: 80}}}\n", encoding="utf-8")
     result = comity("lint", str(file))
-    assert b"house.yaml:3:18: there is no source of kind `webhok` [unknown-connector]" in result.stdout + result.stderr
-    assert b"did you mean `webhook`?" in result.stdout + result.stderr
+    assert "house.yaml:3:18: there is no source of kind `webhok` [unknown-connector]" in result.out + result.err
+    assert "did you mean `webhook`?" in result.out + result.err
 
 
 CSV = b"id,source,type,time,room,heat\na-2,/a,house_a.FireDetected,2026-11-15T18:03:40Z,kitchen,212\n"
 
 
 @pytest.mark.parametrize(("name", "content"), [("x.csv", CSV), ("x.csv.gz", gzip.compress(CSV, mtime=0))])
-def test_why_reads_the_first_event_of_whatever_run_reads(name: str, content: bytes, tmp_path: Path) -> None:
+def test_why_reads_the_first_event_of_whatever_run_reads(comity, name, content, tmp_path):
     (tmp_path / name).write_bytes(content)
-    shown = comity("why", str(EXAMPLE), "--profile", "serious_fires", "--event", str(tmp_path / name)).stdout.decode()
+    shown = comity("why", str(EXAMPLE), "--profile", "serious_fires", "--event", str(tmp_path / name)).out
     assert shown.startswith("delivered to serious_fires")
 
 
-def test_why_says_that_a_file_is_empty(tmp_path: Path) -> None:
+def test_why_says_that_a_file_is_empty(comity, tmp_path):
     (tmp_path / "x.csv").write_bytes(CSV.splitlines()[0])
     result = comity("why", str(EXAMPLE), "--profile", "serious_fires", "--event", str(tmp_path / "x.csv"))
-    assert result.returncode == 2
-    assert b"there is no event in it [no-events]" in result.stderr
+    assert result.code == 2
+    assert "there is no event in it [no-events]" in result.err
