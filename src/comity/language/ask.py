@@ -9,6 +9,7 @@ from comity.event.types import EventType
 from comity.expression.scope import Scope
 from comity.expression.simplify import simplify
 from comity.expression.tree import FALSE, TRUE, TRUTH, Attribute, Expression, Literal, children, walk
+from comity.expression.uncovered import uncovered
 from comity.filter.relations import covers
 from comity.language.fold import either
 from comity.language.language import Language
@@ -96,7 +97,8 @@ def _together(natives: list[Expression], language: Language, type: EventType | N
     """The union of native parts, said once more in the language: it may have no `or`, or no room."""
     distinct = list(dict.fromkeys(natives))
     if type is not None and 1 < len(distinct) <= _MOST_COMPARED and all(map(_is_plain, distinct)):
-        distinct = _uncovered(distinct, Scope(type))
+        scope = Scope(type)
+        distinct = uncovered(distinct, lambda outer, inner: bool(covers(outer, inner, scope)))
     union = either(distinct)
     return language.split(union if type is None else simplify(union, type), type=type)
 
@@ -108,12 +110,3 @@ def _is_plain(native: Expression) -> bool:
 
 def _relates(native: Expression) -> bool:
     return any(sum(isinstance(part, Attribute) for part in children(node)) > 1 for node in walk(native))
-
-
-def _uncovered(natives: Iterable[Expression], scope: Scope) -> list[Expression]:
-    kept: list[Expression] = []
-    for native in natives:
-        if not any(covers(other, native, scope) for other in kept):
-            kept = [other for other in kept if not covers(native, other, scope)]
-            kept.append(native)
-    return kept

@@ -13,6 +13,7 @@ from comity.expression.simplify.known import each_atom, presence
 from comity.expression.simplify.order_parts import all_of, any_of, negation
 from comity.expression.simplify.text_patterns import Pattern, asked_patterns, covers, joined, rests, tests_of
 from comity.expression.tree import Arithmetic, Expression, Literal
+from comity.expression.uncovered import uncovered
 
 _MOST_CASES = 16
 _MOST_TRIED = 2_000
@@ -121,12 +122,7 @@ def _widest(cases: list[Case]) -> list[Case]:
     """Without those that another one takes in."""
     if len(cases) > _MOST_COMPARED:
         return cases
-    kept: list[Case] = []
-    for case in cases:
-        if not any(_takes_in(other, case) for other in kept):
-            kept = [other for other in kept if not _takes_in(case, other)]
-            kept.append(case)
-    return kept
+    return uncovered(cases, _takes_in)
 
 
 def _takes_in(wider: Case, case: Case) -> bool:
