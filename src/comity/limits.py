@@ -113,6 +113,10 @@ class Limits:
     """Bytes of the first line of a request, and of each of its headers; longer ones are answered with 400 or 431."""
     max_headers: int = 100
     """Headers of one request."""
+    max_frame_bytes: int = 8_388_608
+    """Bytes of one frame between brokers and clients, without its header; whoever sends a longer one is hung up on."""
+    max_batch_events: int = 65_536
+    """Events of one such frame."""
     max_landed_rows: int = 50_000
     """Records of one file that a live source lands in."""
     max_landed_bytes: int = 33_554_432

@@ -27,8 +27,11 @@ from comity.language.rdl.read import parse_rdl
 from comity.pattern.text.render import render_composite
 from comity.profile.blocks import parse_composites
 from comity.profile.entries import entry_of
+from comity.wire import Frame, FrameReader, decode_message, encode_message
+from comity.wire.faults import ProtocolFault
 from tests.event import hostile
 from tests.fuzz.target import Target
+from tests.wire.messages import EVERY_MESSAGE
 
 ROOT = Path(__file__).parent.parent.parent
 _ATTRIBUTES = {
@@ -110,6 +113,16 @@ def _schemas(data: bytes) -> None:
             format.read(_text(data), domain="n")
 
 
+def _wire(data: bytes) -> None:
+    reader = FrameReader()
+    reader.trust()
+    with suppress(ProtocolFault):
+        for frame in reader.read(data):
+            message = decode_message(frame)
+            again = encode_message(message)
+            assert encode_message(decode_message(Frame(frame.kind, again[5], again))) == again, "as it was written"
+
+
 def _check_file(name: str, data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -183,6 +196,11 @@ def _tables() -> Iterator[bytes]:
     yield hostile.good_parquet()
 
 
+def _messages() -> Iterator[bytes]:
+    yield from map(encode_message, EVERY_MESSAGE)
+    yield b"".join(map(encode_message, EVERY_MESSAGE[:4]))
+
+
 def _written_types() -> Iterator[bytes]:
     yield from (format.write(_TYPES, {}).encode() for format in FORMATS.values())
 
@@ -197,6 +215,7 @@ TARGETS = {
     "avro": Target(_avro, _containers),
     "xml": Target(_xml, _elements),
     "parquet": Target(_parquet, _tables),
+    "wire": Target(_wire, _messages),
     "schemas": Target(_schemas, _written_types),
 }
 if __name__ == "__main__":  # one input again: python -m tests.fuzz.targets xml FILE
