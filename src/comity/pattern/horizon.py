@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from comity.pattern.tree import Both, Either, Operand, Pattern, Selection, Sequence, Silence, Together
 
 Horizon = int | None
@@ -53,6 +55,8 @@ def _fill(pattern: Pattern, rest: Horizon, found: Found) -> None:
             _fill(inner, None, found)  # positions of composite occurrences are counted from the beginning
         case Sequence():
             _fill_sequence(pattern, rest, found)
+        case _:
+            assert_never(pattern)
 
 
 def _fill_sequence(pattern: Sequence, rest: Horizon, found: Found) -> None:

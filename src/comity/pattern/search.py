@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from comity.pattern.bound import BoundPattern, Join
 from comity.pattern.occurrence import Occurrence, Point, Seen, end_tie, fulfils, joined
@@ -138,6 +139,8 @@ class Search:
                 for one in self._selected(pattern):
                     if begin <= one.start and low <= one.end <= high:
                         yield one
+            case _:
+                assert_never(pattern)
 
     # Parts in any order
 

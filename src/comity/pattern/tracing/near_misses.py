@@ -22,7 +22,7 @@ from comity.pattern.reference.reports import Round
 from comity.pattern.text.durations import render_duration
 from comity.pattern.tracing.absences import bound_walk, identity
 from comity.pattern.tracing.verdicts import clause_text
-from comity.pattern.tree import Absent, Both, Either, Pattern, Selection, Sequence, Silence, Together, operands
+from comity.pattern.tree import Absent, Both, Either, Operand, Pattern, Selection, Sequence, Silence, Together, operands
 
 _NO_BOUND = 2**62
 
@@ -188,7 +188,8 @@ def _rebuilt(pattern: Pattern, part: Pattern, relaxed: Pattern, put: dict[Patter
             return replace(pattern, steps=tuple(_replaced_step(step, part, relaxed, put) for step in steps))
         case Silence(inner) | Selection(inner):
             return replace(pattern, pattern=_replaced(inner, part, relaxed, put))
-    return pattern
+        case Operand():
+            return pattern
 
 
 def _replaced_step(
