@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from comity.contract.invert import Inversion, inverse, invert
+from comity.contract.invert import Inversion, invert
 from comity.contract.mapping import read_mapping
 from comity.event import Event, EventType
 from comity.event.kinds import Kind
@@ -125,14 +125,6 @@ def test_invert_of_a_unit_conversion() -> None:
     assert isinstance(mapped, Event)
     assert mapped.data["x"] == pytest.approx(there)
     assert not found.is_exact
-
-
-def test_inverse_is_the_mapping_alone() -> None:
-    source = EventType("A", "test", own={"n": AttributeType(Kind.INT)})
-    mapping, _ = read_mapping({"n": "n"}, Scope(source), source)
-    found = inverse(mapping)
-    assert found is not None
-    assert (found.source, found.target) == (source, source)
 
 
 FUNCTIONS = """

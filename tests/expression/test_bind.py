@@ -8,7 +8,7 @@ from comity.errors import Misuse
 from comity.event import EVENT, AttributeType, Event, EventType, Kind, Taxonomy
 from comity.expression.bind import bind, bind_filter, bind_for, bind_text
 from comity.expression.evaluate import evaluate, holds
-from comity.expression.parse import parse, parse_filter
+from comity.expression.parse import parse
 from comity.expression.render import render
 from comity.expression.scope import Scope
 from comity.expression.tree import Attribute, IsType, Literal, Lookup, Quantity, walk
@@ -395,6 +395,6 @@ def test_bind_for_refuses_what_does_not_fit(text: str, target: AttributeType, co
 
 def test_bind_filter_takes_a_lone_attribute_as_a_flag() -> None:
     assert render(bind_filter(Attribute(("b",)), SCOPE)) == "b = true"
-    assert bind_filter(parse_filter("true"), SCOPE) == Literal(True)
+    assert bind_filter(parse("true"), SCOPE) == Literal(True)
     with pytest.raises(AssertionError):
         bind(object(), SCOPE)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from comity.errors import Misuse, Place
 from comity.event import Point
 from comity.expression.driver import Unfit
-from comity.expression.parse import Parsed, _driver, _parsed_with_places, parse, parse_filter, parse_text
+from comity.expression.parse import Parsed, _driver, _parsed_with_places, as_filter, parse, parse_text
 from comity.expression.render import render
 from comity.expression.tree import (
     FALSE,
@@ -91,8 +91,8 @@ def at(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: 
         ("a = b # and\n and c", And((Compare("=", A, B), IS_C))),
     ],
 )
-def test_parse_filter(text: str, tree: Expression) -> None:
-    assert parse_filter(text) == tree
+def test_as_filter(text: str, tree: Expression) -> None:
+    assert as_filter(parse(text)) == tree
 
 
 @pytest.mark.parametrize(
@@ -282,9 +282,9 @@ def test_bad_constants(text: str, code: str, place: tuple[int, int] | None) -> N
 
 @pytest.mark.parametrize("text", ["5", "'a'", "a + 1", "lower(a)", "2026-01-01", "if a then 1 else 2"])
 def test_a_value_is_no_filter(text: str) -> None:
-    parse(text)
+    tree = parse(text)
     with pytest.raises(Misuse, match="not a condition") as caught:
-        parse_filter(text)
+        as_filter(tree)
     assert caught.value.code == "not-a-filter"
 
 
@@ -317,8 +317,8 @@ def test_nesting_up_to_the_bound_is_fine(text: str) -> None:
 
 
 def test_parentheses_and_long_lists_are_not_nesting() -> None:
-    assert parse_filter("(" * 10_000 + "a = 1" + ")" * 10_000) == Compare("=", A, ONE)
-    chain = parse_filter(" or ".join(["a = 1"] * 5_000))
+    assert parse("(" * 10_000 + "a = 1" + ")" * 10_000) == Compare("=", A, ONE)
+    chain = as_filter(parse(" or ".join(["a = 1"] * 5_000)))
     assert isinstance(chain, Or)
     assert len(chain.items) == 5_000
 

@@ -73,14 +73,14 @@ def test_the_built_in_quantities_have_units_of_their_dimension() -> None:
         assert one.labels.get("de"), one.name
 
 
-def test_several_ontologies_are_merged() -> None:
+def test_an_ontology_is_extended_by_another() -> None:
     first = Ontology([Concept("A", labels={"en": ("a",)}), Concept("B", broader=("A",))])
     second = Ontology([Concept("A", labels={"en": ("a", "alpha"), "de": ("A",)}, unit="m")])
-    both = first.merged(second)
+    both = first.extended(second)
     assert both.concept("alpha") == Concept("A", labels={"en": ("a", "alpha"), "de": ("A",)}, unit="m")
     assert both.is_a("B", "A")
     with pytest.raises(Misuse) as raised:
-        both.merged(Ontology([Concept("A", unit="kg")]))
+        both.extended([Concept("A", unit="kg")])
     assert raised.value.code == "conflicting-concept"
 
 

@@ -32,7 +32,6 @@ from comity.plan.ways import ways_of
 Pushed = Event | Rejected | Mapping[str, Any] | bytes
 """An event, a record that somebody else has rejected, a record of CloudEvents, or a line of JSON with one."""
 
-_HOUR = timedelta(hours=1)
 _ALL_TIMES = Window(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 

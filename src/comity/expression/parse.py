@@ -95,11 +95,6 @@ def parse(text: str) -> Expression:
     return parse_text(text).tree
 
 
-def parse_filter(text: str) -> Expression:
-    """The tree of an expression that is true or false; a lone attribute means that it is true."""
-    return as_filter(parse(text))
-
-
 def as_filter(tree: Expression) -> Expression:
     """The tree as a filter: `flag` means `flag = true`; anything else that is not true or false is refused."""
     if isinstance(tree, Attribute):

@@ -113,13 +113,6 @@ class Ontology:
         """The unit of reference of a quantity; inherited, None if it is none."""
         return next((unit for name in self.lineage(word) if (unit := self.concepts[name].unit)), None)
 
-    def merged(self, *others: Ontology) -> Ontology:
-        """The concepts of all of them; one that several have is united, and refused if they say different things."""
-        found = self
-        for other in others:
-            found = found.extended(other, other.conversions, other._places)
-        return found
-
     def extended(
         self,
         concepts: Iterable[Concept],

@@ -10,7 +10,7 @@ from comity.event.event import Event
 from comity.event.types import EventType
 from comity.event.validate import Fault
 from comity.expression.tree import FALSE, Expression
-from comity.keyed import Keyed, digest
+from comity.keyed import Keyed
 from comity.plan.stages import Plan
 
 
@@ -59,10 +59,6 @@ class Ways:
 
     ways: tuple[Way, ...]
     tests: AbstractMapping[str, tuple[Test, ...]]
-
-    def key_of(self, test: Test) -> str:
-        """A key of a test, which does not depend on how the ways are numbered."""
-        return digest(test.profile, self.ways[test.way], test.condition)
 
 
 def ways_of(plan: Plan) -> Ways:

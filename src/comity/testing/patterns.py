@@ -36,7 +36,6 @@ from comity.pattern.tree import (
     Together,
     bound_operands,
     operands,
-    walk,
 )
 
 TYPES = ("A", "B", "C", "D")
@@ -282,11 +281,6 @@ def bound_patterns(
 ) -> SearchStrategy[BoundPattern]:
     """The same, bound without types."""
     return composites(pattern, max_items=max_items).map(lambda one: one.bind("p"))
-
-
-def has_silence(pattern: Pattern) -> bool:
-    """Whether a bare `not` is in it: then time alone makes occurrences."""
-    return any(isinstance(part, Silence) for part in walk(pattern))
 
 
 # Traces

@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from comity.connect.tables.typed import TypedAttributes
+from comity.event.formats.csv import ENVELOPE_COLUMNS
 
 NOTIFICATIONS = "notifications"
 """The table of all notifications, where tables are not typed."""
@@ -21,13 +22,7 @@ PROFILES = "profiles"
 """The folder of the tables of profiles, where they are."""
 
 _TEXT, _TIME = pa.string(), pa.timestamp("us", "UTC")
-_BEFORE_TIME, _AFTER_TIME = ("id", "source", "type"), ("subject", "sequence", "mode", "typeversion")
-_ENVELOPE = [
-    *((name, _TEXT) for name in _BEFORE_TIME),
-    ("time", _TIME),
-    *((name, _TEXT) for name in _AFTER_TIME),
-]
-ENVELOPE_COLUMNS = tuple(name for name, _ in _ENVELOPE)
+_ENVELOPE = [(name, _TIME if name == "time" else _TEXT) for name in ENVELOPE_COLUMNS]
 NOTIFICATION_SCHEMA = pa.schema([("subscriber", _TEXT), ("profile", _TEXT), *_ENVELOPE, ("data", _TEXT)])
 LATE_SCHEMA = pa.schema([*_ENVELOPE, ("data", _TEXT)])
 _FAULT_TEXTS = ("path", "value", "reason", "code")
@@ -109,15 +104,9 @@ class TypedRows:
 
 
 def _envelope(events: Sequence[EventLine]) -> list[pa.Array]:
-    sequences = [None if one.sequence is None else str(one.sequence) for one in events]
-    return [
-        *(pa.array([getattr(one, name) for one in events], _TEXT) for name in _BEFORE_TIME),
-        pa.array([one.time for one in events], _TEXT).cast(_TIME),
-        *(
-            pa.array(sequences if name == "sequence" else [getattr(one, name) for one in events], _TEXT)
-            for name in _AFTER_TIME
-        ),
-    ]
+    columns = {name: [getattr(one, name) for one in events] for name in ENVELOPE_COLUMNS}
+    columns["sequence"] = [None if one is None else str(one) for one in columns["sequence"]]
+    return [pa.array(columns[name], _TEXT).cast(type) for name, type in _ENVELOPE]
 
 
 def _data(events: Sequence[EventLine]) -> pa.Array:

@@ -35,7 +35,7 @@ from comity.expression.tree import (
     disjunction,
 )
 
-__all__ = ["Inversion", "Obstacle", "Recovered", "inverse", "invert"]
+__all__ = ["Inversion", "Obstacle", "Recovered", "invert"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +77,17 @@ class Inversion:
         return "; ".join(f"{'.'.join(path)}: {some[0].text}" for path, some in self.obstacles.items())
 
 
-def inverse(mapping: Mapping) -> Mapping | None:
-    """The mapping that leads back, None when something is lost; `invert` tells what.
-
-    >>> from comity.event.types import AttributeType
-    >>> from comity.expression.parse import parse
-    >>> a, b = (EventType(name, "test", own={"n": AttributeType(Kind.INT)}) for name in "AB")
-    >>> back = inverse(Mapping(a, b, ((("n",), parse("n - 5")),)))
-    >>> render(back.expressions[0][1])
-    'n + 5'
-    """
-    return invert(mapping).mapping
-
-
 def invert(mapping: Mapping) -> Inversion:
     """The inverse, or what stands against one.
 
     It is meant for events of the source type itself: what subtypes add is lost on any mapping.
+
+    >>> from comity.event.types import AttributeType
+    >>> from comity.expression.parse import parse
+    >>> a, b = (EventType(name, "test", own={"n": AttributeType(Kind.INT)}) for name in "AB")
+    >>> back = invert(Mapping(a, b, ((("n",), parse("n - 5")),))).mapping
+    >>> render(back.expressions[0][1])
+    'n + 5'
     """
     found = _Solver(mapping).solved()
     if found.mapping is None and len(mapping.steps) > 1:

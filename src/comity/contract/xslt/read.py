@@ -30,7 +30,6 @@ class ReadStylesheet:
     mapping: Mapping
     opaque: AbstractMapping[Path, str]
     """By attribute of the target, what in the stylesheet is no expression of ours."""
-    stylesheet: Stylesheet
 
 
 def read_stylesheet(
@@ -67,7 +66,7 @@ def examine_stylesheet(
         if expression is not None:
             expressions.append((path, expression))
     _check_mapped(found, target, stylesheet)
-    return ReadStylesheet(Mapping(source, target, tuple(expressions)), opaque, stylesheet)
+    return ReadStylesheet(Mapping(source, target, tuple(expressions)), opaque)
 
 
 def _check_mapped(found: Recognised, target: EventType, stylesheet: Stylesheet) -> None:

@@ -42,7 +42,6 @@ _KEPT = {"type", "name", "namespace", "doc", "fields", "items", "logicalType", "
 _OF_TYPES = {"extends", "abstract"}
 _Marks = Mapping[str, Any]
 _NO_MARKS: _Marks = {}
-_NOTHING: Set[str] = frozenset()
 _OF_DECIMALS = {"precision", "scale", "size"}
 
 

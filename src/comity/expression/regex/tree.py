@@ -44,7 +44,6 @@ class Repeat:
 
 Regex = Chars | Concatenation | Alternation | Repeat
 
-EMPTY = Concatenation(())
 ANY = Chars(ALPHABET)
 ANY_RUN = Repeat(ANY, 0, None)
 

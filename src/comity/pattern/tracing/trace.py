@@ -95,12 +95,6 @@ class KeyTrace:
         return tuple(found.values())
 
     @property
-    def taking_part(self) -> frozenset[ReferenceEvent]:
-        """The events that are in a report."""
-        ends = [one.occurrence for closing in self.closings for one in closing.occurrences if one.report]
-        return frozenset(seen for one in ends for seen in one.bound.values())
-
-    @property
     def consumed(self) -> dict[ReferenceEvent, int]:
         """The events that reports consumed, and when."""
         return {seen: closing.at[0] for closing in self.closings for seen in closing.consumed}
