@@ -137,6 +137,14 @@ class Limits:
     """Attributes of a type for which `contract suggest` finds the best pairs; of more it takes the likeliest first."""
     max_sampled_events: int = 2_000
     """Events of each type that `contract suggest` looks at."""
+    max_stored_days: int = 30
+    """Days that a broker keeps an event for durable subscribers; what they lose by it is counted, and told to them."""
+    max_stored_bytes: int = 10_737_418_240
+    """Bytes of events that a broker keeps for durable subscribers; of more the oldest go, as by age."""
+    max_remembered_identities: int = 1_000_000
+    """Stored events, from the last half of them, that a broker recognises when they are published again."""
+    max_uncommitted_bytes: int = 67_108_864
+    """Bytes of events that wait for the disk; whoever publishes more waits, too."""
 
 
 def _from_environment() -> Limits:
