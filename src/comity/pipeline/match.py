@@ -7,7 +7,7 @@ decodes the events: a row then costs one crossing, however many profiles there a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import reduce
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,12 +25,13 @@ from comity.event.formats.jsonlines import Rejected
 from comity.event.taxonomy import Taxonomy
 from comity.event.types import EventType
 from comity.expression.tree import FALSE, attributes
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
 from comity.match.match import BoundProfile, Matcher
 from comity.pipeline.columns.columns import OpenColumns, TypedColumns, compile_filter
 from comity.pipeline.doubts import Attempts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.files import file_table, records_in
+from comity.pipeline.in_worker import in_worker
 from comity.pipeline.line_numbers import LineNumbers
 from comity.pipeline.operands import quoted
 from comity.pipeline.read import Inputs
@@ -180,7 +181,7 @@ class _Worker:
 
     def _rows(self, groups: Iterable[Iterable[Event | Rejected]]) -> Iterator[pa.RecordBatch]:
         matcher, schema = Matcher.of(self.profiles), to_arrow_schema(_ROW, timezone="UTC")
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             for records in groups:
                 yield pa.RecordBatch.from_pylist([_row(one, matcher) for one in records], schema=schema)
 

@@ -6,7 +6,7 @@ Workers decode a row and match it as the in-process matcher does; only the parts
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from comity.event.formats.jsonlines import Rejected, decode
 from comity.event.formats.parquet import batch_lines
 from comity.event.taxonomy import Taxonomy
 from comity.expression.tree import attributes
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
 from comity.match.match import BoundProfile, Matcher, bind_profiles, read_bound_profiles
 from comity.meaning.units import check_unit
 from comity.pipeline.given import TEXT_PARTS, GivenEvents
+from comity.pipeline.in_worker import in_worker
 from comity.pipeline.rows import arrow_column
 from comity.pipeline.wrap import decode_line
 from comity.profile.profile import Profile
@@ -103,5 +104,5 @@ class RowMatching:
         if self._matcher is None:
             self._matcher = Matcher.of(self.profiles)
         match = self._matcher.match
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             return pa.array([match(one) if isinstance(one, Event) else None for one in records], pa.list_(pa.string()))

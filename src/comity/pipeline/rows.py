@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
 from operator import and_, or_
@@ -27,10 +27,11 @@ from comity.event.owners import Domains
 from comity.event.types import ENVELOPE, MODES, AttributeType, EventType
 from comity.event.window import Window
 from comity.expression.tree import attributes
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
 from comity.pipeline.columns.columns import TypedColumns, compile_filter
 from comity.pipeline.deliver import FOUND_TYPE, hits_schema
 from comity.pipeline.facts import NO_FACTS, Facts
+from comity.pipeline.in_worker import in_worker
 from comity.pipeline.operands import MAX_FLOAT, quoted
 from comity.pipeline.parts import Parts, is_present, whole
 from comity.pipeline.worker import PLACE, HasValue, RowWorker, Work
@@ -276,7 +277,7 @@ class _Kernel:
 
     def match(self, is_own: pa.Array, *columns: pa.Array) -> pa.Array:
         """For each row the profiles and ways, null for rows of other types."""
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             rows = pa.RecordBatch.from_arrays([is_own, *columns], names=["", *self.paths])
             work = self.shared.value
             matches = work.matchers[self.name].match_batch(rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -25,9 +25,10 @@ from comity.event.formats.parquet import read_parquet_lines, trusted_footer
 from comity.event.formats.table import Form, OnSpark, format_of
 from comity.event.owners import ANYBODY, Owners
 from comity.event.window import Window
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
 from comity.pipeline.batch import BatchFigures
 from comity.pipeline.doubts import reading
+from comity.pipeline.in_worker import in_worker
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Inputs
 from comity.pipeline.spark_hash import xxhash64
@@ -113,7 +114,7 @@ class SmallWorker:
 
     def _take_all(self) -> Iterator[bytes]:
         rows = _Outcomes(self.shared.value, self.buckets, self.late_before)
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             for path, reason in self.files:
                 with reading(path):
                     for record in self._records(path, reason):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -31,11 +31,12 @@ from comity.event.owners import ANYBODY, Domains, Owners, OwnTypes
 from comity.event.types import ENVELOPE, EventType
 from comity.event.window import Window
 from comity.expression.tree import TRUE
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
 from comity.match.typed import TypedMatcher
 from comity.pipeline.deliver import hits_schema
 from comity.pipeline.doubts import reading
 from comity.pipeline.files import file_table, files_in
+from comity.pipeline.in_worker import in_worker
 from comity.pipeline.line_numbers import LineNumbers, NumberOf, plain_path
 from comity.pipeline.wrap import cut_lines, decode_line, placed, rejected_fields, struct_converter
 from comity.plan.stages import Plan
@@ -183,7 +184,7 @@ class Worker(ABC):
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The hits of each batch."""
         schema = to_arrow_schema(hits_schema(self.work.types), timezone="UTC")
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             for batch in batches:
                 yield from self.batch(batch, schema)
 

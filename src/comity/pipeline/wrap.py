@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -27,7 +27,8 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.times import parse_duration, parse_timestamp
 from comity.event.types import ENVELOPE, AttributeType, EventType
 from comity.event.window import Window
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
+from comity.pipeline.in_worker import in_worker
 from comity.pipeline.line_numbers import BEGIN, FILE, LineNumbers, NumberOf, plain_path
 from comity.pipeline.operands import open_column_name
 
@@ -222,7 +223,7 @@ class _Wrapper:
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = to_arrow_schema(self.schema, timezone="UTC")
         numbers = LineNumbers()
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             for batch in batches:
                 yield self.batch(batch, schema, numbers.of(batch))
 

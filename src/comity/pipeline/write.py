@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,10 @@ from comity.connect.target import ResultParts
 from comity.errors import Permanent, Place
 from comity.event.formats.table import is_file_fault
 from comity.event.reasons import ReasonCounts
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
 from comity.pipeline.batch import BatchFigures
 from comity.pipeline.deliver import BUCKET
+from comity.pipeline.in_worker import in_worker
 from comity.plan.stages import Plan, Summary
 from comity.storage.place import Storage
 
@@ -147,7 +148,7 @@ class BatchWriter:
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The worker's side: one row for each bucket."""
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             buckets: dict[int, _Bucket] = {}
             for batch in batches:
                 present = pc.unique(batch.column(0)).to_pylist()  # one, unless Spark puts small partitions together

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import msgspec
@@ -19,7 +19,7 @@ import pyarrow as pa
 from comity.event.event import Event
 from comity.event.formats.jsonlines import decode
 from comity.event.types import EventType
-from comity.limits import Limits, limited
+from comity.limits import Limits
 from comity.pattern.bank import Bank, BankState, LaterPatterns
 from comity.pattern.bound import BoundPattern
 from comity.pattern.correlation import key_text
@@ -29,6 +29,7 @@ from comity.pattern.tree import Silence, walk
 from comity.pipeline.detect.parcels import Parcel, by_bucket, parcel, table_parcels
 from comity.pipeline.detect.seen import Extracted
 from comity.pipeline.detect.state import BucketStates
+from comity.pipeline.in_worker import in_worker
 
 NO_KEY = key_text(())
 """The correlation key of a pattern that has none."""
@@ -214,7 +215,7 @@ class BucketWorker:
 
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels of reports and of lines, and from one bucket what passed by in all of them."""
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             for bucket, came in by_bucket(batches).items():
                 yield from came.lines(bucket)
                 if bucket == 0:

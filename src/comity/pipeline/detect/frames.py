@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from comity.errors import ComityError, Faults
 from comity.event.taxonomy import Taxonomy
 from comity.expression.tree import And, Attribute, Compare
 from comity.language.files import line_of, scan_profiles, types_of
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
 from comity.pattern.bound import BoundPattern
 from comity.pattern.composite import Composite
 from comity.pattern.occurrence import microseconds
@@ -31,6 +31,7 @@ from comity.pipeline.detect.patterns import bucket_count
 from comity.pipeline.detect.taking import Extracting, Taking
 from comity.pipeline.given import EventColumns, GivenEvents
 from comity.pipeline.guest import our_settings, share
+from comity.pipeline.in_worker import in_worker
 from comity.pipeline.line_numbers import unknown
 from comity.pipeline.match_rows import read_taxonomy
 from comity.plan.period import read_instant
@@ -144,7 +145,7 @@ class FrameParcels:
 
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The parcels of the events that come."""
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             taking = Taking(self.shared.value, self.how)
             for batch in batches:
                 if self.is_lines:
@@ -164,7 +165,7 @@ class FrameReports:
 
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The reports of the buckets whose parcels come."""
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             patterns = self.detection.work.patterns
             for bucket, came in by_bucket(batches).items():
                 told = told_reports(self.detection.reports(bucket, came.candidates, came.seen), patterns)

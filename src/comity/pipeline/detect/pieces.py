@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from comity.event.files import read_events, unreadable
 from comity.event.formats.parquet import trusted_footer
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
 from comity.pipeline.detect.buckets import HasPatterns
 from comity.pipeline.detect.parcels import PARCELS, nothing_seen, seen_parcels
 from comity.pipeline.detect.taking import Extracting, Taking
 from comity.pipeline.doubts import reading
+from comity.pipeline.in_worker import in_worker
 from comity.pipeline.line_numbers import newlines
 from comity.pipeline.read import Inputs
 
@@ -83,7 +84,7 @@ class PieceWorker:
 
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The parcels of the pieces whose numbers come in."""
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             taking = Taking(self.shared.value, self.how)
             for batch in batches:
                 for number in batch.column(0).to_pylist():

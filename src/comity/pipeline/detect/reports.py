@@ -7,7 +7,7 @@ that is no candidate, with the times of the first and the last event of all, unl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
 
 import msgspec
@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from comity.connect.folder import LATE
 from comity.connect.notification import notification_line
 from comity.event.formats.jsonlines import encode
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
 from comity.pattern.notification import report_event, report_source
 from comity.pattern.rows import CANDIDATES, ReportRow, found_reports
 from comity.pipeline.detect.buckets import BucketDetection, HasPatterns, Tell, Times, detect_bucket
@@ -30,6 +30,7 @@ from comity.pipeline.detect.ends import NOTHING_TOLD, ToldAtEnds
 from comity.pipeline.detect.federation import SparkPlanPatterns
 from comity.pipeline.detect.patterns import bucket_count
 from comity.pipeline.detect.seen import Extracted
+from comity.pipeline.in_worker import in_worker
 
 _TOLD = pa.schema(
     [
@@ -75,7 +76,7 @@ class ReportWorker:
 
     def table(self, rows: pa.Table) -> pa.Table:
         """The notifications of one bucket."""
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             bucket = rows.column("bucket")[0].as_py()
             is_candidate = pc.is_valid(rows.column("pattern"))
             candidates = rows.filter(is_candidate).select(CANDIDATES.names).cast(CANDIDATES)
@@ -158,7 +159,7 @@ class CandidateWorker:
 
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The outcomes of the buckets whose rows come; each has one row at least."""
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             rows = pa.Table.from_batches(list(batches))
             if not rows.num_rows:
                 return

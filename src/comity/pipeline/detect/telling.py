@@ -7,7 +7,7 @@ different keys, two traces can make one report.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from uuid import uuid4
@@ -21,12 +21,13 @@ from comity.connect.folder import LATE, REJECTED, Results
 from comity.connect.staged import StagedResults
 from comity.event.formats.table import is_file_fault
 from comity.event.reasons import ReasonCounts
-from comity.limits import Limits, limited, limits
+from comity.limits import Limits, limits
 from comity.pattern.told import TOLD, ids_of, lines_of
 from comity.pipeline.detect.buckets import BucketWorker
 from comity.pipeline.detect.ends import EndFile, ToldAtEnds
 from comity.pipeline.detect.parcels import PARCELS, BucketParcels, Parcel, by_bucket, exchanged, parcel
 from comity.pipeline.detect.seen import Extracted
+from comity.pipeline.in_worker import in_worker
 from comity.pipeline.write import BatchWritten, BucketWritten
 
 
@@ -81,7 +82,7 @@ class ReportWriter:
 
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What became of each bucket."""
-        with limited(**asdict(self.bounds)):
+        with in_worker(self.bounds):
             for bucket, came in by_bucket(batches).items():
                 yield parcel(bucket, Parcel.DONE, msgspec.json.encode(self._write(bucket, came)))
 
