@@ -69,9 +69,14 @@ class Network:
             self.controls += 1
 
     def deliver_one(self) -> bool:
+        busy = [name for name, broker in self.brokers.items() if broker.has_work]
+        if busy and self.chance.random() < 0.5:
+            name = self.chance.choice(busy)
+            self.send(name, self.brokers[name].work())
+            return True
         waiting = [link for link, queue in self.queues.items() if queue]
         if not waiting:
-            return False
+            return bool(busy)
         sender, receiver = self.chance.choice(waiting)
         message = self.queues[sender, receiver].popleft()
         if isinstance(message, Publication):

@@ -40,3 +40,25 @@ def _take_all_back(network: Network) -> None:
             network.unsubscribe(name, client, key)
         for client, key in list(holding.advertisements):
             network.unadvertise(name, client, key)
+
+
+@pytest.mark.parametrize("advertisements", [False, True], ids=["", "advertised"])
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.value)
+@pytest.mark.parametrize("seed", range(4))
+def test_networks_recover_when_links_are_lost_and_steps_are_small(
+    strategy: Strategy, advertisements: bool, seed: int
+) -> None:
+    chance = random.Random(seed)
+    tree = random_tree(chance, 5)
+    network = Network(Policy(strategy, advertisements, slice=1), tree, seed)
+    for _ in range(5):
+        for _ in range(12):
+            network.change()
+        one, other = map(str, chance.choice(tree))
+        network.disconnect(one, other)
+        for _ in range(chance.choice((0, 5, 500))):
+            network.deliver_one()
+        network.connect(one, other)
+        network.settle()
+        check_all(network)
+        check_deliveries(network)

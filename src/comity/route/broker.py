@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from comity.errors import Misuse
 from comity.expression.evaluate import AttributeReader
 from comity.route.changes import Change, Hold, Leave, Release
-from comity.route.choice import Interest, choose
-from comity.route.clients import Clients, Held
+from comity.route.clients import Clients
 from comity.route.filters import FilterPool, RouteFilter
-from comity.route.link import Link
+from comity.route.link import Link, Toward
 from comity.route.messages import Control, Entry, Key, Outgoing, Refresh, SendEverything, Topic, Update
-from comity.route.notices import Cause, RoutingNotice
+from comity.route.notices import RESERVED, Cause, RoutingNotice
 from comity.route.policy import Policy, Strategy
+from comity.route.telling import Telling
+from comity.route.wanted import HERE, Held, holder_of
 
 _REFRESHES = 3
 """Times that a lease is refreshed before it would end."""
+_TYPE = ("event", "type")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +49,25 @@ class RoutingBroker:
 
     >>> pool = FilterPool()
     >>> one, other = RoutingBroker("one", Policy(), pool), RoutingBroker("other", Policy(), pool)
-    >>> for control in [c for _, c in one.link_up("other", 0)]: pass
-    >>> for control in [c for _, c in other.link_up("one", 0)]: pass
+    >>> for _, control in one.link_up("other", 0): pass  # to be received by the other one, and the other way round
+    >>> [(_, nothing)] = other.link_up("one", 0)
     >>> [(neighbour, update)] = one.subscribe("Ada", 1, pool.read("price > 45"), 0)
     >>> neighbour, [entry.filter.text for entry in update.added]
     ('other', ['price > 45'])
-    >>> _ = other.receive("one", update, 0)
-    >>> other.route(None, {("price",): 50}).neighbours
-    ('one',)
     """
 
     def __init__(self, name: str, policy: Policy, pool: FilterPool) -> None:
+        if not name:
+            raise Misuse("a broker needs a name", code="bad-name")
+        pool.serve()
         self.name = name
         self.policy = policy
         self.pool = pool
         self._links: dict[str, Link] = {}
         self._clients = Clients()
+        self._tellings = {topic: Telling(topic, policy, pool) for topic in Topic}
         self._notices: list[RoutingNotice] = []
+        self._about_notices = pool.read(f"event.type starts with '{RESERVED}'")
 
     @property
     def neighbours(self) -> tuple[str, ...]:
@@ -72,24 +76,31 @@ class RoutingBroker:
 
     # Links
 
-    def link_up(self, neighbour: str, now: float) -> Outgoing:
-        """A link has come up, or came back: the neighbour is told all, and is asked to do the same by its own step."""
-        if neighbour in self._links:
+    def link_up(self, neighbour: str, now: float, toward: Toward = Toward.PEER) -> Outgoing:
+        """A link has come up, or came back: the neighbour is told all, and its own step tells us all."""
+        if neighbour in self._links or not neighbour:
             raise Misuse(f"the link to {neighbour} is up already", code="duplicate-link")
-        link = self._links[neighbour] = Link(neighbour)
+        link = self._links[neighbour] = Link(neighbour, toward)
         if self.policy.lease_s is not None:
             link.refresh_at = now + self.policy.lease_s / _REFRESHES
-        return [(neighbour, update) for topic in self._topics() for update in self._tell(link, topic, whole=True)]
+        for topic in self._topics():
+            self._tellings[topic].open(link)
+        return self._settle()
 
     def link_down(self, neighbour: str, now: float) -> Outgoing:
         """A link is lost, and with it what was heard over it."""
-        link = self._links.pop(neighbour, None)
+        link = self._link(neighbour)
+        for topic in self._topics():
+            self._drop(link, topic, list(link.table[topic]), Cause.FAILURE, now)
+            self._tellings[topic].close(link)
+        del self._links[neighbour]
+        return self._settle()
+
+    def _link(self, neighbour: str) -> Link:
+        link = self._links.get(neighbour)
         if link is None:
             raise Misuse(f"there is no link to {neighbour}", code="unknown-link")
-        for topic in self._topics():
-            for entry in link.table[topic].values():
-                self._note(topic, False, neighbour, entry.filter, Cause.FAILURE, now)
-        return self._tell_all()
+        return link
 
     # Clients
 
@@ -120,30 +131,31 @@ class RoutingBroker:
         """A client takes one of its advertisements back."""
         return self.change([Release(Topic.ADVERTISEMENTS, client, key)], now)
 
-    def leave(self, client: str, now: float) -> Outgoing:
-        """A client takes all back."""
-        return self.change([Leave(client)], now)
+    def leave(self, client: str, now: float, cause: Cause = Cause.CALL) -> Outgoing:
+        """A client takes all back, or was lost."""
+        self._apply(Leave(client), now, cause)
+        return self._settle()
 
     def renew(self, client: str, now: float) -> None:
         """The leases of all that a client holds begin anew."""
-        for topic in Topic:
-            for held in self._clients.of(topic, client).values():
-                held.expires = None if held.lease_s is None else now + held.lease_s
+        self._clients.renew(client, now)
 
     def change(self, changes: Iterable[Change], now: float) -> Outgoing:
-        """Many changes at once: at most one message for each neighbour and topic."""
+        """Many changes at once: at most one message for each neighbour and topic. A wrong one ends the step there."""
         for change in changes:
             self._apply(change, now, Cause.CALL)
-        return self._tell_all()
+        return self._settle()
 
     def _apply(self, change: Change, now: float, cause: Cause) -> None:
         match change:
             case Hold(topic, client, key, filter, durable, lease_s):
-                held = Held(filter, durable, lease_s, None if lease_s is None else now + lease_s)
-                self._clients.add(topic, client, key, held)
+                held = Held(client, key, filter, durable, lease_s, now)
+                self._clients.add(topic, held)
+                self._tellings[topic].hold(held)
                 self._note(topic, True, client, filter, cause, now)
             case Release(topic, client, key):
                 held = self._clients.remove(topic, client, key)
+                self._tellings[topic].release(held)
                 self._note(topic, False, client, held.filter, cause, now)
             case Leave(client):
                 for topic in Topic:
@@ -153,7 +165,9 @@ class RoutingBroker:
                 assert_never(change)
 
     def may_publish(self, client: str, record: AttributeReader) -> bool:
-        """Whether the client advertised such an event; with advertisements off, anybody may publish anything."""
+        """Whether a client may publish such an event: none of a reserved type, and with advertisements only its own."""
+        if str(record.get(_TYPE)).startswith(RESERVED):
+            return False
         if not self.policy.advertisements:
             return True
         return any(held.filter.matches(record) for held in self._clients.of(Topic.ADVERTISEMENTS, client).values())
@@ -162,31 +176,60 @@ class RoutingBroker:
 
     def receive(self, neighbour: str, control: Control, now: float) -> Outgoing:
         """A neighbour told something."""
-        link = self._links.get(neighbour)
-        if link is None:
-            raise Misuse(f"there is no link to {neighbour}", code="unknown-link")
+        link = self._link(neighbour)
         match control:
             case Update():
                 self._take(link, control, now)
-                return self._tell_all()
             case Refresh(topic):
                 self._extend(link, topic, now)
-                return []
             case SendEverything():
-                link.sends_everything = control.on
-                return []
+                pass
             case _:
                 assert_never(control)
+        return self._settle()
 
     def _take(self, link: Link, update: Update, now: float) -> None:
-        table = link.table[update.topic]
-        removed = list(table) if update.whole else [number for number in update.removed if number in table]
-        for number in removed:
-            self._note(update.topic, False, link.name, table.pop(number).filter, Cause.CALL, now)
+        """Apply what the neighbour told; what it said before it began anew is old, and is passed over."""
+        topic, table = update.topic, link.table[update.topic]
+        if update.whole:
+            link.heard.add(topic)
+        elif topic not in link.heard:
+            return
+        self._drop(link, topic, list(table) if update.whole else update.removed, Cause.CALL, now)
         for entry in update.added:
+            self._drop(link, topic, [entry.number], Cause.CALL, now)
             table[entry.number] = entry
-            self._note(update.topic, True, link.name, entry.filter, Cause.CALL, now)
-        self._extend(link, update.topic, now)
+            self._tellings[topic].add(entry.filter, holder_of(link.name, entry))
+            self._note(topic, True, link.name, entry.filter, Cause.CALL, now)
+            if topic is Topic.ADVERTISEMENTS:
+                self._offer(link, entry.filter)
+        self._extend(link, topic, now)
+
+    def _drop(self, link: Link, topic: Topic, numbers: Iterable[int], cause: Cause, now: float) -> None:
+        table = link.table[topic]
+        for number in numbers:
+            entry = table.pop(number, None)
+            if entry is not None:
+                self._tellings[topic].remove(entry.filter, holder_of(link.name, entry))
+                self._note(topic, False, link.name, entry.filter, cause, now)
+                if topic is Topic.ADVERTISEMENTS:
+                    self._withdraw(link, entry.filter)
+
+    def _offer(self, link: Link, filter: RouteFilter) -> None:
+        link.offers[filter] += 1
+        if link.offers[filter] == 1:
+            self.pool.meetings.offered.add(filter)
+            self._reconsider(link, filter)
+
+    def _withdraw(self, link: Link, filter: RouteFilter) -> None:
+        link.offers[filter] -= 1
+        if not link.offers[filter]:
+            del link.offers[filter]
+            self._reconsider(link, filter)
+            self.pool.meetings.offered.remove(filter)
+
+    def _reconsider(self, link: Link, offer: RouteFilter) -> None:
+        self._tellings[Topic.SUBSCRIPTIONS].reconsider(link, self.pool.meetings.offered.met(offer))
 
     def _extend(self, link: Link, topic: Topic, now: float) -> None:
         if self.policy.lease_s is not None:
@@ -199,32 +242,23 @@ class RoutingBroker:
         return min(self._deadlines(), default=None)
 
     def _deadlines(self) -> Iterable[float]:
+        ends = self._clients.next_end()
+        yield from () if ends is None else (ends,)
         for link in self._links.values():
             if link.refresh_at is not None:
                 yield link.refresh_at
             yield from (at for topic, at in link.expires.items() if link.table[topic])
-        for topic in Topic:
-            yield from (held.expires for _, _, held in self._clients.all(topic) if held.expires is not None)
 
     def tick(self, now: float) -> Outgoing:
         """Time has passed: leases end, and those that this broker was given are refreshed."""
-        for topic in Topic:
-            due = [
-                (c, k) for c, k, held in self._clients.all(topic) if held.expires is not None and held.expires <= now
-            ]
-            for client, key in due:
-                self._apply(Release(topic, client, key), now, Cause.LEASE)
+        for topic, held in self._clients.ended(now):
+            self._apply(Release(topic, held.client, held.key), now, Cause.LEASE)
         for link in self._links.values():
-            self._expire(link, now)
-        return self._tell_all() + self._refreshes(now)
-
-    def _expire(self, link: Link, now: float) -> None:
-        for topic, at in list(link.expires.items()):
-            if at <= now:
-                del link.expires[topic]
-                for entry in link.table[topic].values():
-                    self._note(topic, False, link.name, entry.filter, Cause.LEASE, now)
-                link.table[topic].clear()
+            for topic, at in list(link.expires.items()):
+                if at <= now:
+                    del link.expires[topic]
+                    self._drop(link, topic, list(link.table[topic]), Cause.LEASE, now)
+        return self._settle() + self._refreshes(now)
 
     def _refreshes(self, now: float) -> Outgoing:
         found: Outgoing = []
@@ -241,74 +275,74 @@ class RoutingBroker:
             return ()
         return (Topic.ADVERTISEMENTS, Topic.SUBSCRIPTIONS) if self.policy.advertisements else (Topic.SUBSCRIPTIONS,)
 
-    def _tell_all(self) -> Outgoing:
-        return [
-            (link.name, update)
-            for topic in self._topics()
-            for link in self._links.values()
-            for update in self._tell(link, topic)
-        ]
+    @property
+    def has_work(self) -> bool:
+        """Whether a change was too large for one step (`Policy.slice`): call `work`, events may go between."""
+        return not all(self._tellings[topic].is_settled for topic in self._topics())
 
-    def _tell(self, link: Link, topic: Topic, *, whole: bool = False) -> list[Update]:
-        chosen = choose(self._wanted(link, topic), self.policy, self.pool)
-        update = link.told[topic].become(chosen, whole=whole)
-        return [] if update is None else [update]
+    def work(self) -> Outgoing:
+        """Go on with what earlier steps left over."""
+        return self._settle()
 
-    def _wanted(self, link: Link, topic: Topic) -> dict[Hashable, Interest]:
-        """What others than the neighbour want, by who wants it; with advertisements, only what it may publish."""
-        found: dict[Hashable, Interest] = {
-            (client, key, "client"): Interest(held.filter, held.durable)
-            for client, key, held in self._clients.all(topic)
-        }
-        for other in self._links.values():
-            if other is not link:
-                for entry in other.table[topic].values():
-                    found[other.name, entry.number, "neighbour"] = Interest(entry.filter, entry.durable, entry.lost)
-        if topic is Topic.SUBSCRIPTIONS and self.policy.advertisements:
-            offers = [entry.filter for entry in link.table[Topic.ADVERTISEMENTS].values()]
-            found = {k: i for k, i in found.items() if any(self.pool.overlaps(i.filter, offer) for offer in offers)}
+    def _settle(self) -> Outgoing:
+        left, found = self.policy.slice, []
+        for topic in self._topics():
+            messages, placed = self._tellings[topic].settle(left)
+            left = None if left is None else max(left - placed, 0)
+            found += messages
         return found
 
     # Events
 
     def route(self, origin: str | None, record: AttributeReader) -> Directions:
         """Where an event goes that came from a neighbour, or (None) from a client or the broker itself."""
+        wanted = self._tellings[Topic.SUBSCRIPTIONS].demand.by_filter
+        return self.route_matched(origin, [filter for filter in wanted if filter.matches(record)])
+
+    def route_matched(self, origin: str | None, matched: Iterable[RouteFilter]) -> Directions:
+        """The same for an event of which it is known which filters it passes; any others may be among them."""
         clients: dict[str, list[Key]] = {}
         durable_clients: dict[str, None] = {}
-        for client, key, held in self._clients.all(Topic.SUBSCRIPTIONS):
-            if held.filter.matches(record):
-                clients.setdefault(client, []).append(key)
+        directions: dict[str, bool] = {}
+        by_filter = self._tellings[Topic.SUBSCRIPTIONS].demand.by_filter
+        for wanted in filter(None, map(by_filter.get, matched)):
+            for holder in wanted.holders:
+                if holder.origin != HERE:
+                    directions[holder.origin] = directions.get(holder.origin, False) or holder.durable
+            for held in (wanted.held or {}).values():
+                clients.setdefault(held.client, []).append(held.key)
                 if held.durable:
-                    durable_clients[client] = None
-        neighbours, durable = self._directions(origin, record)
-        keys = {client: tuple(keys) for client, keys in clients.items()}
-        return Directions(keys, tuple(neighbours), tuple(durable_clients), tuple(durable))
-
-    def _directions(self, origin: str | None, record: AttributeReader) -> tuple[list[str], list[str]]:
-        neighbours, durable = [], []
-        for link in self._links.values():
-            if link.name == origin:
-                continue
-            matching = [entry for entry in self.table(link.name, Topic.SUBSCRIPTIONS) if entry.filter.matches(record)]
-            if matching or link.sends_everything:
-                neighbours.append(link.name)
-            if any(entry.durable for entry in matching):
-                durable.append(link.name)
-        return neighbours, durable
+                    durable_clients[held.client] = None
+        if self.policy.strategy is Strategy.FLOODING:
+            directions = dict.fromkeys(self._links, True)
+        neighbours = tuple(name for name in self._links if name in directions and name != origin)
+        return Directions(
+            {client: tuple(keys) for client, keys in clients.items()},
+            neighbours,
+            tuple(durable_clients),
+            tuple(name for name in neighbours if directions[name]),
+        )
 
     # For those who look on
 
+    def filters(self, topic: Topic = Topic.SUBSCRIPTIONS) -> tuple[RouteFilter, ...]:
+        """All filters that the broker knows of, each once."""
+        return tuple(self._tellings[topic].demand.by_filter)
+
     def table(self, neighbour: str, topic: Topic) -> tuple[Entry, ...]:
-        """What the neighbour told. Who floods takes everything to be wanted, durably."""
+        """What the neighbour told. Who floods takes everything to be wanted, and not to be missed."""
         if self.policy.strategy is Strategy.FLOODING:
-            return (Entry(0, self.pool.everything, durable=True),) if topic is Topic.SUBSCRIPTIONS else ()
-        return tuple(self._links[neighbour].table[topic].values())
+            return self._flooded(topic)
+        return tuple(self._link(neighbour).table[topic].values())
 
     def told(self, neighbour: str, topic: Topic) -> tuple[Entry, ...]:
         """What the neighbour was told."""
         if self.policy.strategy is Strategy.FLOODING:
-            return (Entry(0, self.pool.everything, durable=True),) if topic is Topic.SUBSCRIPTIONS else ()
-        return tuple(self._links[neighbour].told[topic].entries.values())
+            return self._flooded(topic)
+        return tuple(entry for entries in self._link(neighbour).told[topic].entries.values() for entry in entries)
+
+    def _flooded(self, topic: Topic) -> tuple[Entry, ...]:
+        return (Entry(0, self.pool.everything, durable=True),) if topic is Topic.SUBSCRIPTIONS else ()
 
     def take_notices(self) -> list[RoutingNotice]:
         """What has changed since the last call, to be published as events by whoever runs the broker."""
@@ -316,4 +350,6 @@ class RoutingBroker:
         return taken
 
     def _note(self, topic: Topic, come: bool, by: str, filter: RouteFilter, cause: Cause, now: float) -> None:
-        self._notices.append(RoutingNotice(topic, come, self.name, by, filter, cause, now))
+        """Tell of a change, if the policy says so; who subscribes to such notices is not told of."""
+        if self.policy.notices and not self.pool.covers(self._about_notices, filter):
+            self._notices.append(RoutingNotice(topic, come, self.name, by, filter, cause, now))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from comity.route.filters import RouteFilter
 from comity.route.messages import Key, Topic
+from comity.route.route_filter import RouteFilter
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,44 +1,24 @@
-"""The filters of a network: each text is read once, and each pair is compared once."""
+"""The filters of a network: each text is read once, and what is found out about a filter is kept with it."""
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import count
+from weakref import WeakValueDictionary
 
 from comity.errors import Misuse
 from comity.expression.bind import bind_filter
-from comity.expression.compile import Test, compile_filter
-from comity.expression.evaluate import AttributeReader
 from comity.expression.parse import parse_text
 from comity.expression.render import render
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression, Not, conjunction
+from comity.filter.index.shape import Shape, shape_of
 from comity.filter.relations import satisfiable_in
 from comity.filter.space import Space
+from comity.route.classes import FilterClasses
+from comity.route.relatives import CoverIndex, MeetingIndex
+from comity.route.route_filter import RouteFilter as RouteFilter
 
-_PAIRS_KEPT = 1 << 20
-
-
-class RouteFilter:
-    """A filter over events of any type. Of one pool, equal texts give the same object; it equals itself only."""
-
-    def __init__(self, number: int, text: str, tree: Expression) -> None:
-        self.number = number
-        """Rises from filter to filter of a pool."""
-        self.text = text
-        """What it is on the wire."""
-        self.tree = tree
-
-    @cached_property
-    def _test(self) -> Test:
-        return compile_filter(self.tree)
-
-    def matches(self, record: AttributeReader) -> bool:
-        """Whether the event passes."""
-        return self._test(record)
-
-    def __repr__(self) -> str:
-        return f"RouteFilter({self.text!r})"
+_PAIRS_KEPT = 1 << 16
 
 
 class FilterPool:
@@ -53,26 +33,46 @@ class FilterPool:
     """
 
     def __init__(self) -> None:
-        self._space = Space()
-        self._by_text: dict[str, RouteFilter] = {}
+        self.space = Space()
+        """All records: a filter may say nothing of what others let an attribute be."""
+        self._by_text: WeakValueDictionary[str, RouteFilter] = WeakValueDictionary()
         self._numbers = count()
         self._covers: dict[tuple[int, int], bool] = {}
         self._overlaps: dict[tuple[int, int], bool] = {}
+        self.classes = FilterClasses(self.shape, self.identical)
+        self.kept = CoverIndex()
+        """The filters that some broker tells some neighbour, under covering."""
+        self.meetings = MeetingIndex()
+        """The filters that some broker knows of, under advertisements."""
+        self._brokers = 0
         self.everything = self.read("true")
         """The filter that every event passes."""
 
     def __len__(self) -> int:
         return len(self._by_text)
 
+    def serve(self) -> None:
+        """One more broker uses the pool. From the second one on, answers are remembered for the others."""
+        self._brokers += 1
+        if self._brokers == 2:
+            self.kept.remember()
+
     def read(self, text: str) -> RouteFilter:
         """The filter of a text, in the expression language; attributes are open and have no units."""
         found = self._by_text.get(text)
+        return found or self.of_tree(_bound(text))
+
+    def of_tree(self, tree: Expression) -> RouteFilter:
+        """The filter of a bound tree over open attributes without units."""
+        text = render(tree)
+        found = self._by_text.get(text)
         if found is None:
-            tree = _bound(text)
-            plain = render(tree)
-            found = self._by_text.get(plain) or RouteFilter(next(self._numbers), plain, tree)
-            self._by_text[plain] = self._by_text[text] = found
+            found = self._by_text[text] = RouteFilter(next(self._numbers), text, tree)
         return found
+
+    def shape(self, filter: RouteFilter) -> Shape:
+        """The filter as boxes, among all records."""
+        return shape_of(filter.tree, self.space)
 
     def covers(self, outer: RouteFilter, inner: RouteFilter) -> bool:
         """Whether it is certain that every event that passes the inner one passes the outer one."""
@@ -81,7 +81,7 @@ class FilterPool:
         pair = outer.number, inner.number
         known = self._covers.get(pair)
         if known is None:
-            answer = satisfiable_in(conjunction([inner.tree, Not(outer.tree)]), self._space)
+            answer = satisfiable_in(conjunction([inner.tree, Not(outer.tree)]), self.space)
             known = _kept(self._covers, pair, answer.value is False)
         return known
 
@@ -91,12 +91,10 @@ class FilterPool:
 
     def overlaps(self, one: RouteFilter, other: RouteFilter) -> bool:
         """Whether some event may pass both."""
-        if one is other:
-            return True
         pair = min(one.number, other.number), max(one.number, other.number)
         known = self._overlaps.get(pair)
         if known is None:
-            answer = satisfiable_in(conjunction([one.tree, other.tree]), self._space)
+            answer = satisfiable_in(conjunction([one.tree, other.tree]), self.space)
             known = _kept(self._overlaps, pair, answer.value is not False)
         return known
 

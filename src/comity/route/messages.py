@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 
-from comity.route.filters import RouteFilter
+from comity.route.route_filter import RouteFilter
 
 
 class Topic(Enum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from comity.route.filters import RouteFilter
 from comity.route.messages import Topic
+from comity.route.route_filter import RouteFilter
 
 
 class Cause(Enum):

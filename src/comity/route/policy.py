@@ -39,9 +39,15 @@ class Policy:
     """How events are distributed, without which no loss can be estimated."""
     lease_s: float | None = None
     """Seconds after which a neighbour forgets what was not refreshed."""
+    notices: bool = False
+    """Whether brokers give back, as things to publish, who subscribed and advertised (`take_notices`)."""
+    slice: int | None = None
+    """Filters at most that a step looks at again because they lost their cover; None: all. See `has_work`."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.loss < 1:
             raise Misuse(f"a loss of {self.loss} is no share", code="bad-loss", hint="say a number from 0 to below 1")
+        if self.slice is not None and self.slice < 1:
+            raise Misuse(f"a slice of {self.slice} gets nowhere", code="bad-slice")
         if self.lease_s is not None and self.lease_s <= 0:
             raise Misuse(f"a lease of {self.lease_s} s ends before it begins", code="bad-lease")

@@ -21,6 +21,10 @@ _FEW_DEAD = 64
 """Removed filters that the index is not built again for."""
 
 
+Shapes = tuple[Shape, ...]
+"""What a filter is in each space of the scope."""
+
+
 class FoundKeys(Set[Any]):
     """The keys that a question gave: a set that stays as it is when filters come and go.
 
@@ -89,12 +93,15 @@ class FilterSet:
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self._slots)
 
-    def add(self, key: Hashable, tree: Expression) -> None:
+    def shapes(self, tree: Expression) -> Shapes:
+        """What the index needs to know of a bound filter; who has several questions about it asks for this once."""
+        return tuple(shape_of(tree, space) for space in self._spaces)
+
+    def add(self, key: Hashable, tree: Expression, shapes: Shapes | None = None) -> None:
         """Take in a bound filter of the scope under a key that is not in use."""
         if key in self._slots:
             raise Misuse(f"there is a filter {key!r} already", code="duplicate-key", hint="remove it first")
-        shapes = [shape_of(tree, space) for space in self._spaces]
-        self._put(key, tree, shapes)
+        self._put(key, tree, shapes or self.shapes(tree))
 
     def remove(self, key: Hashable) -> None:
         """Forget the filter with this key."""
@@ -104,25 +111,27 @@ class FilterSet:
         if self._alive.size - len(self._slots) > max(_FEW_DEAD, len(self._slots)):
             self._compact()
 
-    def covering(self, tree: Expression) -> Set[Any]:
+    def covering(self, tree: Expression, shapes: Shapes | None = None) -> Set[Any]:
         """The keys of the filters that match whatever this one matches."""
-        return self._in_every_space(tree, lambda part, shape: part.covering(tree, shape, self._alive.view))
+        return self._in_every_space(tree, shapes, lambda part, shape: part.covering(tree, shape, self._alive.view))
 
-    def covered_by(self, tree: Expression) -> Set[Any]:
+    def covered_by(self, tree: Expression, shapes: Shapes | None = None) -> Set[Any]:
         """The keys of the filters that match nothing but what this one matches."""
-        return self._in_every_space(tree, lambda part, shape: part.covered_by(tree, shape, self._alive.view))
+        return self._in_every_space(tree, shapes, lambda part, shape: part.covered_by(tree, shape, self._alive.view))
 
-    def overlapping(self, tree: Expression) -> Set[Any]:
+    def overlapping(self, tree: Expression, shapes: Shapes | None = None) -> Set[Any]:
         """The keys of the filters of which some event may match both."""
         found = np.zeros(self._alive.size, np.bool_)
-        for part in self._parts:
-            found |= part.overlapping(tree, shape_of(tree, part.space), self._alive.view)
+        for part, shape in zip(self._parts, shapes or self.shapes(tree), strict=True):
+            found |= part.overlapping(tree, shape, self._alive.view)
         return self._named(np.flatnonzero(found))
 
-    def _in_every_space(self, tree: Expression, ask: Callable[[SpaceIndex, Shape], Slots]) -> Set[Any]:
+    def _in_every_space(
+        self, tree: Expression, shapes: Shapes | None, ask: Callable[[SpaceIndex, Shape], Slots]
+    ) -> Set[Any]:
         found: Slots | None = None
-        for part in self._parts:
-            these = ask(part, shape_of(tree, part.space))
+        for part, shape in zip(self._parts, shapes or self.shapes(tree), strict=True):
+            these = ask(part, shape)
             found = these if found is None else np.intersect1d(found, these, assume_unique=True)
         return self._named(np.flatnonzero(self._alive.view) if found is None else found)
 

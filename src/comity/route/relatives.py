@@ -1,0 +1,168 @@
+"""Which filters cover one, are covered by it, or meet it: by indexes that a pool's brokers share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
+
+from comity.expression.scope import Scope
+from comity.expression.tree import Expression
+from comity.filter.index.filter_set import FilterSet, Shapes
+from comity.route.route_filter import RouteFilter
+
+MOST_PAIRS = 2_000_000
+"""Pairs of filters that are remembered at most; with more of them, each question is put to the index."""
+
+Related = AbstractSet[RouteFilter]
+Answers = dict[RouteFilter, set[RouteFilter]]
+Question = Callable[[FilterSet, Expression, Shapes], AbstractSet[Any]]
+
+
+class _Asked(NamedTuple):
+    """The filter that was asked about last: the links of a broker ask about the same ones, one after the other."""
+
+    filter: RouteFilter
+    shapes: Shapes
+    answers: dict[Question, Collection[RouteFilter]]
+
+
+class CoverIndex:
+    """The filters that somebody is told, and which of them cover another one, or are covered by it.
+
+    With `remember`, as it pays for brokers that hear of the same filters again and again, every filter that was asked
+    about stands in the index, and its relatives are kept.
+    """
+
+    def __init__(self) -> None:
+        self._uses: Counter[RouteFilter] = Counter()
+        self._filters = FilterSet(Scope())
+        self._asked: _Asked | None = None
+        self._remembers = False
+        self._around: Answers = {}
+        self._within: Answers = {}
+        self._pairs = 0
+
+    def remember(self) -> None:
+        """Keep every answer from now on, for as long as there is room."""
+        self._remembers, self._asked = True, None
+        self._filters = FilterSet(Scope())
+        for filter in self._uses:
+            self._know(filter)
+
+    def keep(self, filter: RouteFilter) -> None:
+        """Somebody is told this filter: it counts in answers."""
+        self._uses[filter] += 1
+        if self._uses[filter] == 1 and not self._remembers:
+            self._filters.add(filter, filter.tree, self._about(filter).shapes)
+
+    def release(self, filter: RouteFilter) -> None:
+        """One who was told it is so no longer."""
+        self._uses[filter] -= 1
+        if not self._uses[filter]:
+            del self._uses[filter]
+            if not self._remembers:
+                self._filters.remove(filter)
+
+    def around(self, filter: RouteFilter) -> Collection[RouteFilter]:
+        """Filters that cover this one, among them all such that are kept; not itself."""
+        return self._related(filter, self._around, FilterSet.covering)
+
+    def within(self, filter: RouteFilter) -> Collection[RouteFilter]:
+        """Filters that this one covers, among them all such that are kept; not itself."""
+        return self._related(filter, self._within, FilterSet.covered_by)
+
+    def _related(self, filter: RouteFilter, known: Answers, ask: Question) -> Collection[RouteFilter]:
+        if self._remembers:
+            self._know(filter)
+        if self._remembers:
+            return known[filter]
+        asked = self._about(filter)
+        if ask not in asked.answers:
+            found = ask(self._filters, filter.tree, asked.shapes)
+            asked.answers[ask] = [other for other in found if other is not filter]
+        return asked.answers[ask]
+
+    def _about(self, filter: RouteFilter) -> _Asked:
+        """What is known of a filter; answers do not change as long as no other one is asked about, hence kept."""
+        if self._asked is None or self._asked.filter is not filter:
+            self._asked = _Asked(filter, self._filters.shapes(filter.tree), {})
+        return self._asked
+
+    def _know(self, filter: RouteFilter) -> None:
+        if filter in self._around:
+            return
+        shapes = self._filters.shapes(filter.tree)
+        around, within = (set(ask(filter.tree, shapes)) for ask in (self._filters.covering, self._filters.covered_by))
+        self._around[filter], self._within[filter] = around, within
+        for outer in around:
+            self._within[outer].add(filter)
+        for inner in within:
+            self._around[inner].add(filter)
+        self._filters.add(filter, filter.tree, shapes)
+        self._pairs += len(around) + len(within)
+        if self._pairs > MOST_PAIRS:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._remembers = False
+        self._around.clear()
+        self._within.clear()
+        self._filters = FilterSet(Scope())
+        for filter in self._uses:
+            self._filters.add(filter, filter.tree)
+
+
+class MeetingIndex:
+    """Filters of two sides, wanted and offered, and which of them may have an event in common."""
+
+    def __init__(self) -> None:
+        self.wanted, self.offered = MeetingSide(), MeetingSide()
+        self.wanted.other, self.offered.other = self.offered, self.wanted
+
+
+class MeetingSide:
+    """The filters of one side of a `MeetingIndex`, each with those of the other side that it meets."""
+
+    other: MeetingSide
+
+    def __init__(self) -> None:
+        self._uses: Counter[RouteFilter] = Counter()
+        self._filters = FilterSet(Scope())
+        self._meets: dict[RouteFilter, set[RouteFilter]] | None = {}
+        """Once there are too many pairs, they are not remembered any more."""
+        self._pairs = 0
+
+    def add(self, filter: RouteFilter) -> None:
+        """One more uses the filter on this side."""
+        self._uses[filter] += 1
+        if self._uses[filter] > 1:
+            return
+        shapes = self._filters.shapes(filter.tree)
+        self._filters.add(filter, filter.tree, shapes)
+        if self._meets is None or self.other._meets is None:
+            return
+        found = self._meets[filter] = set(self.other._filters.overlapping(filter.tree, shapes))
+        for met in found:
+            self.other._meets[met].add(filter)
+        self._pairs += len(found)
+        if self._pairs + self.other._pairs > MOST_PAIRS:
+            self._meets = self.other._meets = None
+
+    def remove(self, filter: RouteFilter) -> None:
+        """One uses it no longer."""
+        self._uses[filter] -= 1
+        if self._uses[filter]:
+            return
+        del self._uses[filter]
+        self._filters.remove(filter)
+        if self._meets is not None and self.other._meets is not None:
+            for met in self._meets.pop(filter):
+                self.other._meets[met].discard(filter)
+
+    def met(self, filter: RouteFilter) -> Related:
+        """Those of the other side that a filter of this side meets."""
+        if self._meets is not None:
+            return self._meets[filter]
+        return frozenset(self.other._filters.overlapping(filter.tree))

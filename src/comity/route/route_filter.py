@@ -1,0 +1,33 @@
+"""A filter as brokers exchange it."""
+
+from __future__ import annotations
+
+from comity.expression.compile import Test, compile_filter
+from comity.expression.evaluate import AttributeReader
+from comity.expression.tree import Expression
+
+
+class RouteFilter:
+    """A filter over events of any type. Of one pool, equal texts give the same object; it equals itself only."""
+
+    __slots__ = ("__weakref__", "_test", "known_cover", "number", "text", "tree")
+
+    def __init__(self, number: int, text: str, tree: Expression) -> None:
+        self.number = number
+        """Rises from filter to filter of a pool."""
+        self.text = text
+        """What it is on the wire."""
+        self.tree = tree
+        self.known_cover: RouteFilter | None = None
+        """The last filter that was found to cover it: the first one to try."""
+        self._test: Test | None = None
+
+    def matches(self, record: AttributeReader) -> bool:
+        """Whether the event passes."""
+        test = self._test
+        if test is None:
+            test = self._test = compile_filter(self.tree)
+        return test(record)
+
+    def __repr__(self) -> str:
+        return f"RouteFilter({self.text!r})"
