@@ -1,4 +1,4 @@
-"""A federation as people run it: webhooks in, a stream on Spark, webhooks out, and a profile added meanwhile."""
+"""A federation as people run it: webhooks in, a stream on Spark or in this process, webhooks out, a profile added."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from typing import Any
 import pytest
 
 from comity.testing.receiver import WebhookReceiver
-
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
 COMITY = [sys.executable, "-m", "comity"]
@@ -89,12 +87,16 @@ def received(receiver: WebhookReceiver) -> list[tuple[str, str]]:
     return sorted((event["profile"], event["id"]) for one in receiver.received for event in one.events)
 
 
-def test_events_come_by_webhook_and_leave_by_webhook(tmp_path: Path) -> None:
+ENGINES = ["local", pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.spark])]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_events_come_by_webhook_and_leave_by_webhook(engine: str, tmp_path: Path) -> None:
     port = free_port()
     with WebhookReceiver() as receiver:
         federation = federation_with_webhooks(tmp_path / "federation", port, receiver.url)
         metrics = tmp_path / "metrics.prom"
-        with stream(federation, tmp_path / "out", "--metrics", str(metrics)) as running:
+        with stream(federation, tmp_path / "out", "--engine", engine, "--metrics", str(metrics)) as running:
             wait_until(lambda: is_listening(port), running)
             assert post(port, fire("1", 250.0)) == 202
             wait_until(lambda: len(received(receiver)) == 2, running)
@@ -121,7 +123,8 @@ def test_events_come_by_webhook_and_leave_by_webhook(tmp_path: Path) -> None:
         assert "comity_remembered_notifications 5.0" in metrics.read_text()
 
 
-def test_a_sink_that_is_down_gets_its_notifications_by_replay(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_sink_that_is_down_gets_its_notifications_by_replay(engine: str, tmp_path: Path) -> None:
     events = tmp_path / "events"
     events.mkdir()
     (events / "1.jsonl").write_text(json.dumps(fire("1", 250.0)) + "\n")
@@ -131,7 +134,8 @@ def test_a_sink_that_is_down_gets_its_notifications_by_replay(tmp_path: Path) ->
     federation = federation_with_webhooks(tmp_path / "federation", free_port(), receiver.url)
     run = [*COMITY, "run", str(federation), "--events", str(events), "--out", str(tmp_path / "out")]
     environment = {**os.environ, "COMITY_MAX_DELIVERY_ATTEMPTS": "2", "COMITY_MAX_DELIVERY_SECONDS": "2"}
-    done = subprocess.run([*run, "--stream", "--until-empty"], capture_output=True, text=True, env=environment)
+    options = ["--engine", engine, "--stream", "--until-empty"]
+    done = subprocess.run([*run, *options], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "out/dead-letters/fire_station/engine.jsonl").read_text().splitlines()) == 2
     receiver.start()
