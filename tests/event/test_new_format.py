@@ -15,6 +15,7 @@ from comity.event.files import event_files
 from comity.event.formats import table
 from comity.event.formats.jsonlines import Rejected
 from comity.event.formats.table import FileFormat, Form, OnSpark, format_of
+from comity.run.choice import Estimate
 
 HEAD = ("id", "source", "type", "room")
 
@@ -28,7 +29,7 @@ def read_pipes(path: str, types: Any = None, *, name: str | None = None, after: 
             yield number, json.dumps({"specversion": "1.0", **envelope, "data": data}).encode()
 
 
-PIPES = FileFormat(".pipes", Form.DECODED, OnSpark.WHOLE, f"{__name__}:read_pipes")
+PIPES = FileFormat(".pipes", Form.DECODED, OnSpark.WHOLE, f"{__name__}:read_pipes", expands=2)
 
 
 @pytest.fixture
@@ -44,6 +45,7 @@ def test_a_new_format_is_read(tmp_path: Path) -> None:
     assert [one.data for one in found if isinstance(one, Event)] == [{"room": "attic"}, {"room": "hall"}]
     assert format_of("a.pipes") is PIPES
     assert event_files(tmp_path) == [tmp_path / "a.pipes"]
+    assert Estimate.of([str(tmp_path / "a.pipes")]).bytes == 2 * (tmp_path / "a.pipes").stat().st_size
 
 
 @pytest.mark.usefixtures("pipes")

@@ -171,11 +171,9 @@ def _first_record(path: str, federation: Federation) -> Event | Rejected:
     """The first event of a file of whatever form, or why it is none."""
     from comity.event.files import read_events
     from comity.event.formats.jsonlines import decode
-    from comity.event.formats.table import Form, format_of
+    from comity.event.formats.table import format_of
 
-    format = format_of(path)
-    is_plain = format.form is Form.LINES and not format.is_compressed and not Path(path).is_dir()
-    if path == "-" or is_plain:
+    if path == "-" or (format_of(path).is_plain_lines and not Path(path).is_dir()):
         return decode(_one_line(path), federation.find_type, require_time=True, source_file=path)
     found = next(read_events(path, federation.find_type, require_time=True), None)
     if found is None:

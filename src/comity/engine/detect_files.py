@@ -12,6 +12,7 @@ import pyarrow as pa
 from comity.engine.detect import Detection
 from comity.event.event import Event
 from comity.event.formats.jsonlines import Rejected, decode
+from comity.event.formats.table import format_of
 from comity.event.taxonomy import Taxonomy
 from comity.limits import limits
 from comity.match.line_candidates import LineCandidates
@@ -24,7 +25,10 @@ _BLOCK_BYTES = 16_777_216
 
 def can_scan(files: Sequence[Path]) -> bool:
     """Whether the files are lines of JSON, and large enough."""
-    return all(one.suffix == ".jsonl" for one in files) and sum(one.stat().st_size for one in files) >= SCANNED_BYTES
+    return (
+        all(format_of(one).is_plain_lines for one in files)
+        and sum(one.stat().st_size for one in files) >= SCANNED_BYTES
+    )
 
 
 @dataclass(slots=True)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from comity.event.formats.table import format_of
 from comity.run.request import Engine
 
-_UNPACKED = {".gz": 8, ".parquet": 5, ".avro": 3}
-"""How many bytes of JSON about one byte of such files stands for."""
 _HERE_BYTES_PER_S, _SPARK_BYTES_PER_S = 4_000_000, 100_000_000
 _SPARK_START_S = 6.0
 _CLEARLY = 0.7
@@ -90,6 +89,6 @@ def _told(seconds: float) -> str:
 
 def _about_bytes(file: Path) -> int:
     try:
-        return file.stat().st_size * _UNPACKED.get(file.suffix, 1)
+        return file.stat().st_size * format_of(file).expands
     except OSError:  # whoever reads it says what is wrong
         return 0

@@ -39,22 +39,29 @@ class FileFormat:
     """Of what is decoded: `module:function`. The function takes a path, a lookup of types, the `name` of the file for
     errors and the number of the last record not wanted (`after`), and gives each record's number and line of JSON.
     """
+    expands: int = 1
+    """About how many bytes of JSON one byte of it stands for."""
 
     @property
     def is_compressed(self) -> bool:
         """Whether the whole file is in gzip."""
         return self.suffix.endswith(".gz")
 
+    @property
+    def is_plain_lines(self) -> bool:
+        """Whether it is JSON Lines as they are."""
+        return self.form is Form.LINES and not self.is_compressed
+
 
 FORMATS = (
     FileFormat(".jsonl", Form.LINES, OnSpark.LINES),
-    FileFormat(".jsonl.gz", Form.LINES, OnSpark.WHOLE),
+    FileFormat(".jsonl.gz", Form.LINES, OnSpark.WHOLE, expands=8),
     FileFormat(".csv", Form.CSV, OnSpark.WHOLE),
-    FileFormat(".csv.gz", Form.CSV, OnSpark.WHOLE),
-    FileFormat(".parquet", Form.DECODED, OnSpark.ROWS, "comity.event.formats.parquet:read_parquet_lines"),
+    FileFormat(".csv.gz", Form.CSV, OnSpark.WHOLE, expands=8),
+    FileFormat(".parquet", Form.DECODED, OnSpark.ROWS, "comity.event.formats.parquet:read_parquet_lines", 5),
     FileFormat(".xml", Form.DECODED, OnSpark.WHOLE, "comity.event.formats.xml.records:read_xml_file"),
-    FileFormat(".xml.gz", Form.DECODED, OnSpark.WHOLE, "comity.event.formats.xml.records:read_xml_file"),
-    FileFormat(".avro", Form.DECODED, OnSpark.WHOLE, "comity.event.formats.avro:read_avro_lines"),
+    FileFormat(".xml.gz", Form.DECODED, OnSpark.WHOLE, "comity.event.formats.xml.records:read_xml_file", 8),
+    FileFormat(".avro", Form.DECODED, OnSpark.WHOLE, "comity.event.formats.avro:read_avro_lines", 3),
 )
 SUFFIXES = tuple(one.suffix for one in FORMATS)
 """How files of events in a directory are named; a single file of another name is read as JSON Lines."""
