@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from comity.cli.counts import print_counts
-from comity.cli.match import MatchEngine, MatchEngineOption
+from comity.cli.match import EngineOption
 from comity.cli.options import MasterOption, RejectedOption, argument, option
 from comity.cli.output import console, refuse_overwriting, result_stream
 from comity.cli.rejected import FailOn, FailOnOption, RejectedRecords, leave_if_rejected
@@ -20,7 +20,7 @@ from comity.cli.session import Format, FormatOption, Session, TypesOption, read_
 from comity.cli.spark import SparkConfigOption, spark_options
 from comity.cli.stream import StreamScreen
 from comity.errors import Misuse
-from comity.run.request import StreamPace
+from comity.run.request import Engine, StreamPace
 
 if TYPE_CHECKING:
     from comity.event.taxonomy import Taxonomy
@@ -43,7 +43,7 @@ def detect(
         ),
     ],
     types: TypesOption = None,
-    engine: MatchEngineOption = MatchEngine.LOCAL,
+    engine: EngineOption = Engine.LOCAL,
     stream: Annotated[
         bool, typer.Option("--stream", help="Report while events come: - with the local engine, a folder on Spark.")
     ] = False,
@@ -94,7 +94,7 @@ def detect(
         clock,
         spark_options(context.ensure_object(Session), master, spark_config),
     )
-    if stream and engine is MatchEngine.SPARK:
+    if stream and engine is Engine.SPARK:
         _refuse({"--until": until, "--count": count, "--rejected": rejected, "--clock": clock})
         _run_stream(request, out, StreamPace(trigger, until_empty, files_per_batch), fail_on, format)
         return
@@ -102,7 +102,7 @@ def detect(
         sink = None if count and out is None else stack.enter_context(result_stream(out))
         refused = stack.enter_context(RejectedRecords.into(rejected))
         reports: Reports
-        if engine is MatchEngine.SPARK:
+        if engine is Engine.SPARK:
             reports = SparkDetection(request, refused.add, Screen(format))
         else:
             reports = LocalReports(request, refused.add)
