@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,14 +16,12 @@ from comity.cli.rejected import FailOn, FailOnOption, leave_if_rejected, print_r
 from comity.cli.screen import Screen
 from comity.cli.session import Format, FormatOption, Session
 from comity.cli.spark import spark_options
-from comity.errors import Misuse
 from comity.run.request import Engine
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from comity.federation import Federation
-    from comity.plan.backtest import BacktestReport, Tally
+    from comity.plan.backtest import BacktestReport
 
 EXAMPLE = "Example:  comity backtest examples/two_houses --profile serious_fires --events examples/two_houses/events"
 
@@ -61,31 +54,22 @@ def backtest(
     --where). TIME is 2026-01-31 or 2026-01-31T12:00:00Z. With --out the notifications are kept as
     `run` keeps them, and `run --stream` on the same folder does not send them again.
     """
-    from comity.connect.claim import claimed_folder
-    from comity.engine import run_into_folder
-    from comity.event.owners import ANYBODY
-    from comity.plan import compile_plan
-    from comity.plan.backtest import Tally, backtest_plan, read_bucket
+    from comity.plan.backtest import read_bucket
     from comity.plan.period import read_period
-    from comity.run.sources import StoredFiles, files_for_spark
-    from comity.run.stored import events_of, files_on_spark
+    from comity.run.backtest import BacktestRequest, run_backtest, with_profile
 
     period = read_period(since, until)
-    length_s = read_bucket(bucket) if bucket is not None else None
-    found = _federation(federation, profile, domain, on, where)
-    plan = backtest_plan(compile_plan(found), profile, period)
-    tally = Tally(plan, profile, length_s, period.until)
-    files = StoredFiles(
-        files_for_spark(str(events)), ANYBODY
-    )  # refuses what is not there, before the folder is touched
-    screen = Screen(format)
-    with claimed_folder(out, overwrite=overwrite) if out else nullcontext(), _working_folder(out) as folder:
-        if engine is Engine.LOCAL:
-            with screen.working(f"reading {events}"):
-                summary = run_into_folder(plan, events_of(files, found.find_type), folder)
-        else:
-            summary = files_on_spark(plan, files, folder, spark_options(context.ensure_object(Session), master), screen)
-        _tally(tally, folder, out)
+    request = BacktestRequest(
+        federation=with_profile(federation, profile, domain, on, where),
+        profile=profile,
+        events=str(events),
+        period=period,
+        bucket_s=read_bucket(bucket) if bucket is not None else None,
+        out=out,
+        overwrite=overwrite,
+        spark=spark_options(context.ensure_object(Session), master),
+    )
+    tally, summary = run_backtest(request, engine, Screen(format))
     width = _columns()
     report = tally.report(records=summary.records, reasons=summary.reasons, period=period, columns=width)
     if format is Format.JSON:
@@ -94,64 +78,6 @@ def backtest(
         _print(console(), report, width)
         _print_next(federation, events, out, is_new=where is not None)
     leave_if_rejected(fail_on, rejected=summary.rejected, is_all=summary.is_all_rejected)
-
-
-def _federation(folder: Path, profile: str, domain: str | None, on: str | None, where: str | None) -> Federation:
-    """The federation, with the profile as the options say; its files stay as they are."""
-    from comity.federation import load
-    from comity.federation.change import add, written
-    from comity.federation.new_profile import NewProfile
-
-    if domain is None and on is None and where is None:
-        return load(folder)
-    known = written(folder, profile)
-    if known is None:
-        if domain is None or on is None:
-            hint = "a profile that is in no file needs --domain and --on"
-            raise Misuse(f"there is no profile {profile[:60]!r}", code="unknown-profile", hint=hint)
-        known = NewProfile(profile, domain, on)
-    parameters = known.parameters if on is None else {}  # they are about the operands of the pattern that there was
-    tried = replace(
-        known,
-        domain=domain or known.domain,
-        on=on or known.on,
-        where=(known.where if where is None else where).strip(),
-        parameters=parameters,
-    )
-    return add(folder, [tried], replacing=True).federation
-
-
-def _tally(tally: Tally, folder: Path, out: Path | None) -> None:
-    """Count what a runner wrote into a folder, and keep it in another one, if there is one."""
-    from comity.connect.folder import REJECTED
-    from comity.connect.staged import staged_results
-
-    names = tally.plan.subscribers
-    with nullcontext() if out is None else staged_results(out, [*names, REJECTED]) as kept:
-        for name in names:
-            for line in _lines(folder / name):
-                sent = tally.take(line)
-                if kept is not None and sent is not None:
-                    kept.put(name, sent)
-        if kept is not None:
-            for line in _lines(folder / REJECTED):
-                kept.put(REJECTED, line)
-
-
-@contextmanager
-def _working_folder(out: Path | None) -> Iterator[Path]:
-    """A folder that is gone afterwards, on the disk of the results: the workers of a cluster have to see it, too."""
-    folder = Path(tempfile.mkdtemp(prefix=".backtest-", dir=out.resolve() if out else None))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _lines(folder: Path) -> Iterator[bytes]:
-    for path in sorted(folder.glob("part-*.jsonl")):
-        with path.open("rb") as stream:
-            yield from (line.rstrip(b"\n") for line in stream)
 
 
 def _columns() -> int:
