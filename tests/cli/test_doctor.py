@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from comity.errors import Misuse
-from comity.pipeline import doctor
-from comity.pipeline.doctor import Check, Status
+from comity.run import doctor
+from comity.run.doctor import Check, Status
 
 
 def _found(comity, *arguments):

@@ -7,10 +7,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Empty, Queue
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +20,6 @@ from comity.cli.screen import Screen
 from comity.cli.session import Session
 from comity.cli.spark import spark_options
 from comity.run.request import Engine
-from comity.run.spark import start_spark
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,36 +84,30 @@ class _Story:
 
     def on_spark(self, session: Session) -> str:
         """As a stream; gives the name of what ran it."""
-        from comity.federation.watch import WatchedFederation
-        from comity.pipeline.stream import StreamRun
+        from comity.run.watched import watched_stream
 
-        spark = start_spark(spark_options(session), Screen(session.format), files=[])
-        done: Queue[int] = Queue()
-        stream = StreamRun(
-            WatchedFederation(self.example), out=self.results, on_batch=lambda number, _: done.put(number)
-        )
-        with tempfile.TemporaryDirectory(prefix="comity-demo-events-") as folder:
-            query = stream.start(spark, [Path(folder)], trigger_s=0, until_empty=False, files_per_batch=100)
-            try:
-                for number, wave in enumerate(self._waves()):
-                    self._send(wave, Path(folder), number)
-                    with console(stderr=True).status("delivering"):
-                        _wait_for(done, query)
-                    self._tell_what_arrived()
-            finally:
-                query.stop()
-                stream.close()
-        return f"Spark {spark.version} ({spark.sparkContext.master}), as a stream"
+        options, screen = spark_options(session), Screen(session.format)
+        with (
+            tempfile.TemporaryDirectory(prefix="comity-demo-events-") as folder,
+            watched_stream(self.example, Path(folder), self.results, options, screen) as stream,
+        ):
+            for number, wave in enumerate(self._waves()):
+                self._send(wave, Path(folder), number)
+                with console(stderr=True).status("delivering"):
+                    stream.wait()
+                self._tell_what_arrived()
+        return f"{stream.runner}, as a stream"
 
     def in_process(self) -> str:
         """All at once; gives the name of what ran it."""
-        from comity.engine import run_into_folder
-        from comity.event.files import read_events
+        from comity.event.owners import ANYBODY
+        from comity.run.sources import StoredFiles, files_for_spark
+        from comity.run.stored import files_here
 
         for wave in self._waves():
             self._tell_what_was_sent(wave)
-        events = read_events(self.example / "events", self.federation.find_type, require_time=True)
-        run_into_folder(self.plan, events, self.results)
+        files = StoredFiles(files_for_spark(str(self.example / "events")), ANYBODY)
+        files_here(self.plan, files, self.results, self.federation)
         self._tell_what_arrived()
         return "the in-process engine"
 
@@ -163,20 +154,6 @@ class _Story:
 
 def _is_morning(line: str) -> bool:
     return str(_record(line).get("time", ""))[11:13] < "12"
-
-
-def _wait_for(done: Queue[int], query: Any) -> None:
-    """Wait for the next batch, or for what ended the stream."""
-    from comity.pipeline.failure import spark_failures
-
-    while True:
-        with suppress(Empty):
-            done.get(timeout=0.5)
-            return
-        with spark_failures():
-            if not query.isActive:
-                query.awaitTermination()
-                return
 
 
 def _tell_what_was_asked(shown: Console, federation: Federation) -> None:

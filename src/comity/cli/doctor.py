@@ -15,7 +15,7 @@ from comity.cli.progress import is_shown
 from comity.cli.session import Format, FormatOption
 
 if TYPE_CHECKING:
-    from comity.pipeline.doctor import Check, Found
+    from comity.run.doctor import Check, Found
 
 EXAMPLE = "Example:  comity doctor --out results --spark"
 
@@ -37,7 +37,7 @@ def doctor(
     Leaves with 0 if Comity can run here (there may be warnings), and with 1 if it cannot; each line that is no ✓ says
     what to do.
     """
-    from comity.pipeline.doctor import Status, checks
+    from comity.run.doctor import Status, checks
 
     found: list[tuple[Check, Found]] = []
     for check in checks(master=master, out=out, port=port, spark=spark):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from comity.connect.claim import claimed_folder
 from comity.connect.folder import REJECTED
 from comity.connect.staged import staged_results
-from comity.engine import run_into_folder
 from comity.errors import Misuse
 from comity.event.owners import ANYBODY
 from comity.federation import Federation, load
@@ -24,7 +23,7 @@ from comity.plan.backtest import Tally, backtest_plan
 from comity.plan.period import Period
 from comity.run.request import HERE, Engine, SparkOptions
 from comity.run.sources import StoredFiles, files_for_spark
-from comity.run.stored import ALWAYS, events_of, files_on_spark
+from comity.run.stored import ALWAYS, files_here, files_on_spark
 
 if TYPE_CHECKING:
     from comity.run.observer import Observer
@@ -56,7 +55,7 @@ def run_backtest(request: BacktestRequest, engine: Engine, observer: Observer) -
     with claimed, _working_folder(out) as folder:
         if engine is Engine.LOCAL:
             with observer.working(f"reading {request.events}"):
-                summary = run_into_folder(plan, events_of(files, request.federation.find_type), folder)
+                summary = files_here(plan, files, folder, request.federation)
         else:
             summary = files_on_spark(plan, files, folder, request.spark, observer)
         _tally(tally, folder, out)

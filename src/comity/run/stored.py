@@ -33,6 +33,7 @@ from comity.run.tables import check_tables, removed_if_passing, table_target
 if TYPE_CHECKING:
     from comity.connect.target import TableTarget
     from comity.event.types import EventType
+    from comity.federation import Federation
     from comity.run.request import SparkOptions
 
 ALWAYS = Period()
@@ -82,8 +83,7 @@ def run_stored(
         if engine is Engine.SPARK:
             summary = files_on_spark(plan, files, out, request.spark, observer, results=request.results, target=target)
         else:
-            events = chain(events_of(files, federation.find_type), pushed(given))
-            summary = run_into_folder(plan, events, out, results=request.results)
+            summary = files_here(plan, files, out, federation, given, results=request.results)
         request.remember()
         summary = sent(outbox, summary)
     seconds = time.monotonic() - started
@@ -97,6 +97,20 @@ def run_stored(
         engine,
         estimate.reason() if is_chosen else slow,
     )
+
+
+def files_here(
+    plan: Plan,
+    files: StoredFiles,
+    out: Path,
+    federation: Federation,
+    given: Iterable[Given] = (),
+    *,
+    results: Results = Results.JSONL,
+) -> Summary:
+    """Carry out the plan over files, and then over events at hand, in this process."""
+    events = chain(events_of(files, federation.find_type), pushed(given))
+    return run_into_folder(plan, events, out, results=results)
 
 
 def events_of(files: StoredFiles, find_type: Callable[[str], EventType | None]) -> Iterator[Event | Rejected]:
