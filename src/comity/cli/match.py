@@ -61,7 +61,7 @@ def match(
     Prints a line `{"profile": …, "event": …}` for each match. Records that are no events are counted, and the others go
     on. Without types an attribute has the kind of its value.
     """
-    from comity.run.match import LocalMatches, MatchRequest, SparkMatches
+    from comity.run.match import MatchingHere, MatchingOnSpark, MatchRequest
 
     for output in (out, rejected):
         refuse_overwriting(output, profiles, events)
@@ -75,9 +75,9 @@ def match(
         refused = stack.enter_context(RejectedRecords.into(rejected))
         matches: EngineMatches
         if engine is Engine.SPARK:
-            matches = SparkMatches(request, refused.add, Screen(session.format))
+            matches = MatchingOnSpark(request, refused.add, Screen(session.format))
         else:
-            matches = LocalMatches(request, refused.add)
+            matches = MatchingHere(request, refused.add)
         counts = _write(_with_progress(matches, quiet=out is None and not count), sink)
     refused.report(matches.events, format)
     if count:

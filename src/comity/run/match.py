@@ -42,7 +42,7 @@ class EngineMatches(Protocol):
         """Name of a profile and id of an event that it matches."""
 
 
-class LocalMatches:
+class MatchingHere:
     """Matching in this process."""
 
     def __init__(self, request: MatchRequest, on_rejected: Callable[[Mapping[str, Any]], None]) -> None:
@@ -62,7 +62,7 @@ class LocalMatches:
                 yield name, record.id
 
 
-class SparkMatches:
+class MatchingOnSpark:
     """Matching on Spark, which has done all of it when the first pair comes."""
 
     def __init__(
