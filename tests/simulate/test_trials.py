@@ -1,0 +1,121 @@
+"""Every strategy, with and without advertisements: random networks that fail and mend, judged as they go.
+
+One suite, inherited: a policy is a class. The normal profile tries 200 seeds in all, the nightly one 10,000.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from comity.route.policy import Policy, Strategy
+from comity.simulate.lease_trial import LeaseTrial
+from comity.simulate.trial import RoutingTrial, TrialWorld
+from tests.conftest import PROFILE
+
+WORLD = TrialWorld()
+"""Filters are compared once for all tests of this process."""
+
+SEEDS = 10_000 if PROFILE == "nightly" else 200
+SUITES = 12
+"""Over which the seeds are divided."""
+
+
+class Routing:
+    """What holds for every policy."""
+
+    strategy: Strategy
+    advertisements = False
+
+    def policy(self, lease_s: float | None = None) -> Policy:
+        return Policy(self.strategy, self.advertisements, lease_s=lease_s)
+
+    def seeds(self, share: float = 1.0) -> range:
+        return range(max(2, round(SEEDS / SUITES * share)))
+
+    def test_all_invariants_hold_while_clients_and_links_come_and_go(self) -> None:
+        for seed in self.seeds(0.8):
+            findings = RoutingTrial(seed, self.policy(), WORLD).run()
+            assert not list(findings), f"seed {seed}: {findings.kept[0]}"
+
+    def test_leases_end_what_nobody_refreshes(self) -> None:
+        if self.strategy is Strategy.FLOODING:
+            pytest.skip("nothing is told, so nothing has a lease")
+        for seed in self.seeds(0.2):
+            findings = LeaseTrial(seed, self.policy(lease_s=1.0), WORLD).run()
+            assert not list(findings), f"seed {seed}: {findings.kept[0]}"
+
+    def test_a_seed_gives_the_same_run_again(self) -> None:
+        runs = [RoutingTrial(1, self.policy(), WORLD) for _ in range(2)]
+        for run in runs:
+            run.run()
+        assert runs[0].network.counters == runs[1].network.counters
+        assert runs[0].network.now == runs[1].network.now
+
+
+class TestFlooding(Routing):
+    strategy = Strategy.FLOODING
+
+
+class TestSimple(Routing):
+    strategy = Strategy.SIMPLE
+
+
+class TestIdentity(Routing):
+    strategy = Strategy.IDENTITY
+
+
+class TestCovering(Routing):
+    strategy = Strategy.COVERING
+
+
+class TestMerging(Routing):
+    strategy = Strategy.MERGING
+
+
+class TestImperfect(Routing):
+    strategy = Strategy.IMPERFECT
+
+
+class TestFloodingAdvertised(TestFlooding):
+    advertisements = True
+
+
+class TestSimpleAdvertised(TestSimple):
+    advertisements = True
+
+
+class TestIdentityAdvertised(TestIdentity):
+    advertisements = True
+
+
+class TestCoveringAdvertised(TestCovering):
+    advertisements = True
+
+
+class TestMergingAdvertised(TestMerging):
+    advertisements = True
+
+
+class TestImperfectAdvertised(TestImperfect):
+    advertisements = True
+
+
+@pytest.mark.parametrize("advertisements", [False, True])
+def test_the_more_a_strategy_puts_together_the_smaller_are_the_tables(advertisements: bool) -> None:
+    """I6, at every rest of the same run. What merging leaves may exceed covering in one table, not in all of them."""
+    order = (Strategy.SIMPLE, Strategy.IDENTITY, Strategy.COVERING)
+    totals = dict.fromkeys((*order, Strategy.MERGING), 0)
+    for seed in range(SEEDS // 20):
+        sizes = {strategy: _sizes(seed, Policy(strategy, advertisements)) for strategy in totals}
+        for larger, smaller in pairwise(order):
+            assert all(more >= less for more, less in zip(sizes[larger], sizes[smaller], strict=True)), seed
+        totals = {strategy: totals[strategy] + sum(sizes[strategy]) for strategy in totals}
+    assert totals[Strategy.SIMPLE] > totals[Strategy.IDENTITY] > totals[Strategy.COVERING] >= totals[Strategy.MERGING]
+
+
+def _sizes(seed: int, policy: Policy) -> list[int]:
+    trial = RoutingTrial(seed, policy, WORLD)
+    trial.run()
+    return trial.sizes
