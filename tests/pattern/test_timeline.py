@@ -16,9 +16,9 @@ from comity.expression.parse import parse
 from comity.pattern.bound import BoundPattern, bind_pattern
 from comity.pattern.parameters import FIRST, Consume, Parameters
 from comity.pattern.tracing.svg import text_width
-from comity.pattern.tracing.time_axis import TimeAxis
 from comity.pattern.tracing.timeline import timeline
-from comity.pattern.tracing.timeline_layout import Item, TimelineRows
+from comity.pattern.tracing.timeline.axis import TimeAxis
+from comity.pattern.tracing.timeline.layout import Item, TimelineRows
 from comity.pattern.tracing.trace import Trace, trace
 from comity.pattern.tree import Absent, Operand, Sequence
 from comity.testing.patterns import bound_patterns, traces

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from comity.pattern.tracing.svg import Canvas, text_width
-from comity.pattern.tracing.timeline_marks import SMALL, SOFT, USUAL
+from comity.pattern.tracing.timeline.marks import SMALL, SOFT, USUAL
 
 _EVENT_ROW, _ABSENCE_ROW = 33, 24
 _SPARE_ROWS = 2

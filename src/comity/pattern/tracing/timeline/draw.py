@@ -14,9 +14,9 @@ from comity.pattern.report import Report
 from comity.pattern.tracing.absences import Absence, AbsenceOutcome
 from comity.pattern.tracing.story import Words
 from comity.pattern.tracing.svg import Canvas, fitted, text_width, wrapped
-from comity.pattern.tracing.time_axis import TimeAxis
-from comity.pattern.tracing.timeline_layout import Block, Item, TimelineLane, TimelineRows
-from comity.pattern.tracing.timeline_marks import (
+from comity.pattern.tracing.timeline.axis import TimeAxis
+from comity.pattern.tracing.timeline.layout import Block, Item, TimelineLane, TimelineRows
+from comity.pattern.tracing.timeline.marks import (
     ACCENT,
     INK,
     LINE,
