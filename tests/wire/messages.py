@@ -51,6 +51,7 @@ EVERY_MESSAGE: list[Message] = [
     Events(12, _BATCH),
     Deliver(13, Marks.of([(1,), (1, 2)]), _BATCH),
     Deliver(0, Marks.alike((4,), 2), _BATCH),
+    Deliver(14, Marks.alike((4,), 2), _BATCH, (0, 14)),
     Dropped(3, 10),
     RefuseEvents(12, 1, ((0, "malformed-event", "no id"),)),
     Reach(("a", "c")),

@@ -11,7 +11,7 @@ import msgspec
 from comity.wire.batches import EventBatch
 from comity.wire.faults import malformed
 from comity.wire.frames import Frame, FrameKind, framed
-from comity.wire.marks import ALIKE, Marks
+from comity.wire.marks import ALIKE, PLACED, Marks
 from comity.wire.messages import (
     Acknowledged,
     Advertise,
@@ -80,9 +80,10 @@ def encode_message(message: Message) -> bytes:
     if isinstance(message, Events):
         return framed(FrameKind.EVENTS, _POSITION.pack(message.position), message.batch.written)
     if isinstance(message, Deliver):
-        flags = ALIKE if message.marks.is_alike else 0
-        head, batch = _POSITION.pack(message.position), message.batch
-        return framed(FrameKind.DELIVER, head, _count(batch), message.marks.written(), batch.written, flags=flags)
+        flags = (ALIKE if message.marks.is_alike else 0) | (PLACED if message.places else 0)
+        places = struct.pack(f"<{len(message.places)}Q", *message.places)
+        head, marks, batch = _POSITION.pack(message.position), message.marks.written(), message.batch
+        return framed(FrameKind.DELIVER, head, _count(batch), marks, places, batch.written, flags=flags)
     kind = _KIND_OF[type(message)]
     if kind in _NUMBERS:
         return framed(kind, _NUMBERS[kind][1].pack(*msgspec.structs.astuple(message)))
@@ -103,7 +104,7 @@ def decode_message(frame: Frame) -> Message:
     if frame.kind is FrameKind.EVENTS:
         return Events(_position(body), EventBatch.read(body[_POSITION.size :]))
     if frame.kind is FrameKind.DELIVER:
-        return _delivery(body, is_alike=bool(frame.flags & ALIKE))
+        return _delivery(body, frame.flags)
     if frame.kind in _NUMBERS:
         return _numbers(*_NUMBERS[frame.kind], body)
     try:
@@ -120,14 +121,25 @@ def _position(body: memoryview) -> int:
     return position
 
 
-def _delivery(body: memoryview, *, is_alike: bool) -> Deliver:
+def _delivery(body: memoryview, flags: int) -> Deliver:
     position, rest = _position(body), body[_POSITION.size :]
     count = int.from_bytes(rest[:4], "little")
-    marks, size = Marks.read(rest[4:], count=count, is_alike=is_alike)
-    batch = EventBatch.read(rest[4 + size :])
+    marks, size = Marks.read(rest[4:], count=count, is_alike=bool(flags & ALIKE))
+    rest = rest[4 + size :]
+    places = _places(rest, count) if flags & PLACED else ()
+    batch = EventBatch.read(rest[_POSITION.size * len(places) :])
     if len(batch) != count:
         raise malformed("a delivery whose subscriptions are not for its events")
-    return Deliver(position, marks, batch)
+    return Deliver(position, marks, batch, places)
+
+
+def _places(rest: memoryview, count: int) -> tuple[int, ...]:
+    if len(rest) < _POSITION.size * count:
+        raise malformed("the positions of the events of a delivery are cut off")
+    places = struct.unpack_from(f"<{count}Q", rest)
+    if max(places, default=0) > _MOST_POSITION:
+        raise malformed("a position that is none")
+    return places
 
 
 def _numbers(made: Callable[..., Message], form: struct.Struct, body: memoryview) -> Message:

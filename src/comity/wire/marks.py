@@ -19,6 +19,8 @@ from comity.wire.faults import malformed
 
 ALIKE = 1
 """The flag of a delivery whose events are all for the same subscriptions."""
+PLACED = 2
+"""The flag of a delivery with the position of each event."""
 _NUMBER = 4
 
 

@@ -140,6 +140,8 @@ class Deliver(Struct, frozen=True):
     position: Position
     marks: Marks
     batch: EventBatch
+    places: tuple[Position, ...] = ()
+    """The position of each event, so that a client can acknowledge some; 0: that event is not to be acknowledged."""
 
 
 class Dropped(Struct, frozen=True):
