@@ -174,7 +174,7 @@ def _shares(spark: SparkSession, form: str, files: list[str], plan: Plan) -> dic
         steps["read lines"] = tables.lines
         steps["decode and match"] = prepared.hits(tables, window)
     else:
-        rows, facts, _ = tables.rows[0]
+        rows, facts = tables.rows[0].table, tables.rows[0].facts
         steps["read rows"] = rows
         steps["check"] = rows.filter(RowTable(rows, prepared.work, window, facts).vouched)
         steps["match"] = prepared.hits(tables, window)
