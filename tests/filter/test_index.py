@@ -18,6 +18,7 @@ from comity.expression.tree import Expression, Not, conjunction
 from comity.filter.formula import formula
 from comity.filter.index.filter_set import FilterSet
 from comity.filter.index.line import Line
+from comity.filter.index.shape import ShapeReader, shape_of
 from comity.filter.search import NeedsSolver, search
 from comity.filter.solver import solve
 from comity.filter.space import Space, spaces
@@ -278,3 +279,10 @@ def test_column_renumbers_when_ends_crowd() -> None:
 def test_a_list_of_very_many_values() -> None:
     texts = [f"x in ({', '.join(map(str, range(start, 120, step)))})" for start in range(3) for step in (1, 2, 3)]
     _answers_like_pairs(Scope(), [*texts, "x > 3", "x = 7", "x != 7"], [*texts[:4], "x < 100 and x > 4"])
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["x > 1", "x < 5", "x in (2, 4)", "s = 'a'", "a.b.c > 1", "x < y", "x > 9", "true"])))
+def test_shapes_put_together_from_what_single_constraints_say_are_those_of_the_whole(texts: list[str]) -> None:
+    tree = bind_text(" and ".join(texts) or "true", Scope())
+    assert ShapeReader(Space()).read(tree) == shape_of(tree, Space())

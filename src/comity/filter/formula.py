@@ -165,6 +165,8 @@ def _member(path: Path, values: ValueSet, space: Space, positive: bool) -> Formu
 
 
 def _compare(symbol: str, left: Expression, right: Expression, space: Space, positive: bool) -> Formula:
+    if isinstance(left, Attribute) and isinstance(right, Literal) and not isinstance(right.value, Point):
+        return _against_constant(symbol, left, right, space, positive)  # as nearly all are
     lifted = _lifted(symbol, left, right)
     if lifted is not None:
         return formula(lifted, space, positive)
@@ -173,16 +175,20 @@ def _compare(symbol: str, left: Expression, right: Expression, space: Space, pos
     if isinstance(left, Literal):
         symbol, left, right = MIRRORED[symbol], right, left
     if isinstance(left, Attribute) and isinstance(right, Literal):
-        values = comparison_set(symbol, right.value, space.universe(left.path))
-        if values is None:
-            return Opaque(Compare(symbol, left, right), positive)
-        return _member(left.path, values, space, positive)
+        return _against_constant(symbol, left, right, space, positive)
     if isinstance(left, Attribute) and isinstance(right, Attribute):
         return _between_attributes(symbol, left.path, right.path, space, positive)
     relation = linear_relation(symbol, left, right, space)
     if relation is None:
         return Opaque(Compare(symbol, left, right), positive)
     return _related(relation, space, positive)
+
+
+def _against_constant(symbol: str, left: Attribute, right: Literal, space: Space, positive: bool) -> Formula:
+    values = comparison_set(symbol, right.value, space.universe(left.path))
+    if values is None:
+        return Opaque(Compare(symbol, left, right), positive)
+    return _member(left.path, values, space, positive)
 
 
 _NO_EVENT = Event("", "", "")

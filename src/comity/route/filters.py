@@ -11,7 +11,7 @@ from comity.expression.parse import parse_text
 from comity.expression.render import render
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression, Not, conjunction
-from comity.filter.index.shape import Shape, shape_of
+from comity.filter.index.shape import Shape, ShapeReader
 from comity.filter.relations import satisfiable_in
 from comity.filter.space import Space
 from comity.route.classes import FilterClasses
@@ -35,6 +35,7 @@ class FilterPool:
     def __init__(self) -> None:
         self.space = Space()
         """All records: a filter may say nothing of what others let an attribute be."""
+        self._reader = ShapeReader(self.space)
         self._by_text: WeakValueDictionary[str, RouteFilter] = WeakValueDictionary()
         self._numbers = count()
         self._covers: dict[tuple[int, int], bool] = {}
@@ -72,7 +73,7 @@ class FilterPool:
 
     def shape(self, filter: RouteFilter) -> Shape:
         """The filter as boxes, among all records."""
-        return shape_of(filter.tree, self.space)
+        return self._reader.read(filter.tree)
 
     def covers(self, outer: RouteFilter, inner: RouteFilter) -> bool:
         """Whether it is certain that every event that passes the inner one passes the outer one."""

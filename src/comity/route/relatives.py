@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression
 from comity.filter.index.filter_set import FilterSet, Shapes
+from comity.route.parts import PartsIndex
 from comity.route.route_filter import RouteFilter
 
 MOST_PAIRS = 2_000_000
@@ -18,6 +19,23 @@ MOST_PAIRS = 2_000_000
 Related = AbstractSet[RouteFilter]
 Answers = dict[RouteFilter, set[RouteFilter]]
 Question = Callable[[FilterSet, Expression, Shapes], AbstractSet[Any]]
+
+
+class _Uses(Counter[RouteFilter]):
+    """How many use each filter."""
+
+    def begin(self, filter: RouteFilter) -> bool:
+        """One more; whether it is the first."""
+        self[filter] += 1
+        return self[filter] == 1
+
+    def end(self, filter: RouteFilter) -> bool:
+        """One less; whether it was the last."""
+        self[filter] -= 1
+        if self[filter]:
+            return False
+        del self[filter]
+        return True
 
 
 class _Asked(NamedTuple):
@@ -36,8 +54,9 @@ class CoverIndex:
     """
 
     def __init__(self) -> None:
-        self._uses: Counter[RouteFilter] = Counter()
+        self._uses = _Uses()
         self._filters = FilterSet(Scope())
+        self._parts = PartsIndex()
         self._asked: _Asked | None = None
         self._remembers = False
         self._around: Answers = {}
@@ -53,17 +72,23 @@ class CoverIndex:
 
     def keep(self, filter: RouteFilter) -> None:
         """Somebody is told this filter: it counts in answers."""
-        self._uses[filter] += 1
-        if self._uses[filter] == 1 and not self._remembers:
+        if not self._uses.begin(filter):
+            return
+        self._parts.add(filter)
+        if not self._remembers:
             self._filters.add(filter, filter.tree, self._about(filter).shapes)
 
     def release(self, filter: RouteFilter) -> None:
         """One who was told it is so no longer."""
-        self._uses[filter] -= 1
-        if not self._uses[filter]:
-            del self._uses[filter]
-            if not self._remembers:
-                self._filters.remove(filter)
+        if not self._uses.end(filter):
+            return
+        self._parts.remove(filter)
+        if not self._remembers:
+            self._filters.remove(filter)
+
+    def plainly_around(self, filter: RouteFilter) -> Iterator[RouteFilter]:
+        """Filters that are kept and cover this one, as their texts tell; not itself."""
+        return self._parts.covering(filter)
 
     def around(self, filter: RouteFilter) -> Collection[RouteFilter]:
         """Filters that cover this one, among them all such that are kept; not itself."""
@@ -128,7 +153,7 @@ class MeetingSide:
     other: MeetingSide
 
     def __init__(self) -> None:
-        self._uses: Counter[RouteFilter] = Counter()
+        self._uses = _Uses()
         self._filters = FilterSet(Scope())
         self._meets: dict[RouteFilter, set[RouteFilter]] | None = {}
         """Once there are too many pairs, they are not remembered any more."""
@@ -136,8 +161,7 @@ class MeetingSide:
 
     def add(self, filter: RouteFilter) -> None:
         """One more uses the filter on this side."""
-        self._uses[filter] += 1
-        if self._uses[filter] > 1:
+        if not self._uses.begin(filter):
             return
         shapes = self._filters.shapes(filter.tree)
         self._filters.add(filter, filter.tree, shapes)
@@ -152,10 +176,8 @@ class MeetingSide:
 
     def remove(self, filter: RouteFilter) -> None:
         """One uses it no longer."""
-        self._uses[filter] -= 1
-        if self._uses[filter]:
+        if not self._uses.end(filter):
             return
-        del self._uses[filter]
         self._filters.remove(filter)
         if self._meets is not None and self.other._meets is not None:
             for met in self._meets.pop(filter):

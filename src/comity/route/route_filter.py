@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from comity.expression.compile import Test, compile_filter
 from comity.expression.evaluate import AttributeReader
-from comity.expression.tree import Expression
+from comity.expression.tree import TRUE, And, Expression
 
 
 class RouteFilter:
     """A filter over events of any type. Of one pool, equal texts give the same object; it equals itself only."""
 
-    __slots__ = ("__weakref__", "_test", "known_cover", "number", "text", "tree")
+    __slots__ = ("__weakref__", "_parts", "_test", "known_cover", "number", "text", "tree")
 
     def __init__(self, number: int, text: str, tree: Expression) -> None:
         self.number = number
@@ -21,6 +21,14 @@ class RouteFilter:
         self.known_cover: RouteFilter | None = None
         """The last filter that was found to cover it: the first one to try."""
         self._test: Test | None = None
+        self._parts: frozenset[Expression] | None = None
+
+    @property
+    def parts(self) -> frozenset[Expression]:
+        """The conditions that an event has to meet, all of them."""
+        if self._parts is None:
+            self._parts = parts_of(self.tree)
+        return self._parts
 
     def matches(self, record: AttributeReader) -> bool:
         """Whether the event passes."""
@@ -31,3 +39,10 @@ class RouteFilter:
 
     def __repr__(self) -> str:
         return f"RouteFilter({self.text!r})"
+
+
+def parts_of(tree: Expression) -> frozenset[Expression]:
+    """The filter as conditions, all of which must hold; `true` has none."""
+    if tree == TRUE:
+        return frozenset()
+    return frozenset(tree.items if isinstance(tree, And) else (tree,))

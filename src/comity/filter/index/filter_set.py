@@ -13,7 +13,7 @@ from comity.errors import Misuse
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression
 from comity.filter.index.columns import Growing, Slots
-from comity.filter.index.shape import Shape, shape_of
+from comity.filter.index.shape import Shape, ShapeReader
 from comity.filter.index.space import SpaceIndex
 from comity.filter.space import Space, spaces
 
@@ -76,6 +76,7 @@ class FilterSet:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self._spaces = [Space()] if scope.type is None else list(spaces(scope, ()))
+        self._readers = [ShapeReader(space) for space in self._spaces]
         self._slots: dict[Hashable, int] = {}
         self._clear()
 
@@ -95,7 +96,7 @@ class FilterSet:
 
     def shapes(self, tree: Expression) -> Shapes:
         """What the index needs to know of a bound filter; who has several questions about it asks for this once."""
-        return tuple(shape_of(tree, space) for space in self._spaces)
+        return tuple(reader.read(tree) for reader in self._readers)
 
     def add(self, key: Hashable, tree: Expression, shapes: Shapes | None = None) -> None:
         """Take in a bound filter of the scope under a key that is not in use."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from comity.expression.tree import Expression
+from comity.expression.tree import And, Expression
 from comity.filter.conjunctive import Box, as_box, boxes
 from comity.filter.formula import All, Formula, Member, formula
 from comity.filter.open_kinds import Path
@@ -19,6 +19,9 @@ from comity.limits import limited
 _STRUCT, _MISSING = ValueSet(other=True), ValueSet.only_missing()
 _MOST_STEPS = 200
 """Steps that the cutting of a filter into boxes may take; most filters are one box, and many boxes are no help."""
+
+_MOST_SAID = 1 << 16
+"""Constraints of which it is remembered what they say."""
 
 
 class Fit(IntEnum):
@@ -52,6 +55,48 @@ def shape_of(tree: Expression, space: Space) -> Shape:
         return _shape(tree, formula(tree, space), space)
     except TooLarge:
         return Shape(Fit.LOOSE, {})
+
+
+class ShapeReader:
+    """Gives the shapes of filters among the records of one space; what single constraints say is remembered.
+
+    Most filters are a few constraints on attributes, and many have some of them in common.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._said: dict[Expression, Member | None] = {}
+
+    def read(self, tree: Expression) -> Shape:
+        """The shape of a filter, as `shape_of` gives it."""
+        box = self._plain_box(tree.items if isinstance(tree, And) else (tree,))
+        return shape_of(tree, self._space) if box is None else _exact(box)
+
+    def _plain_box(self, constraints: tuple[Expression, ...]) -> Box | None:
+        """The box of constraints on single attributes that stand in no other ones; None if it takes more than that."""
+        box: dict[Path, ValueSet] = {}
+        for constraint in constraints:
+            member = self._member(constraint)
+            if member is None or member.path in box:
+                return None
+            box[member.path] = member.values
+        return box
+
+    def _member(self, constraint: Expression) -> Member | None:
+        try:
+            return self._said[constraint]
+        except KeyError:
+            if len(self._said) >= _MOST_SAID:
+                del self._said[next(iter(self._said))]
+            said = self._said[constraint] = self._read(constraint)
+            return said
+
+    def _read(self, constraint: Expression) -> Member | None:
+        try:
+            found = formula(constraint, self._space)
+        except TooLarge:
+            return None
+        return found if isinstance(found, Member) and not is_nested(found.path) else None
 
 
 def effective(box: Box, path: Path, space: Space) -> ValueSet:

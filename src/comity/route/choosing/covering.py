@@ -88,13 +88,15 @@ class Uncovered(SingleChooser):
         self._covers.keep(filter)
 
     def _find_cover(self, interest: Interest) -> RouteFilter | None:
-        known = interest.filter.known_cover
-        if known is not None and known in self._shown and self._shown[known].durable >= interest.durable:
-            return known
-        for outer in _common(self._covers.around(interest.filter), self._shown):
-            if self._shown[outer].durable >= interest.durable:
+        filter = interest.filter
+        for outer in (filter.known_cover, *self._covers.plainly_around(filter)):
+            if outer is not None and self._may_hide(outer, interest):
                 return outer
-        return None
+        return next((o for o in _common(self._covers.around(filter), self._shown) if self._may_hide(o, interest)), None)
+
+    def _may_hide(self, outer: RouteFilter, interest: Interest) -> bool:
+        shown = self._shown.get(outer)
+        return shown is not None and shown.durable >= interest.durable
 
     def _hang(self, interest: Interest, cover: RouteFilter) -> None:
         self._cover[interest.filter] = cover
