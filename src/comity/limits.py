@@ -59,6 +59,8 @@ class Limits:
     """Conjunctions that one profile is turned into for matching; what goes beyond is tested event by event."""
     max_profile_cost: int = 10_000
     """Worst-case cost of one profile in matching, in the unit of `match/cost.py`; a dearer one is refused."""
+    max_merged_filters: int = 64
+    """Filters that a broker puts together in one attribute; with each of them that comes or goes all are told anew."""
     profile_lock_timeout_ms: int = 60_000
     """Milliseconds that a change of profiles waits for another one to finish."""
     federation_grace_ms: int = 2_000

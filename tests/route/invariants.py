@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.route.network import PERFECT, Network
-from tests.route.small_world import SPACE
+from tests.route.small_world import SPACE, as_record
 
 from comity.route.messages import Topic
 from comity.route.policy import Strategy
@@ -15,6 +15,8 @@ def check_all(network: Network) -> None:
         assert not network.queues[broker, neighbour]
         check_tables(network, broker, neighbour)
         check_agreement(network, broker, neighbour)
+        if network.policy.strategy is not Strategy.FLOODING:
+            check_losses(network, broker, neighbour)
         check_minimal(network, broker, neighbour)
 
 
@@ -34,6 +36,15 @@ def check_tables(network: Network, broker: str, neighbour: str) -> None:
     assert network.known(broker, neighbour, Topic.ADVERTISEMENTS) >= network.offered_behind(neighbour, broker)
     if strategy in PERFECT:
         assert known <= wanted
+
+
+def check_losses(network: Network, broker: str, neighbour: str) -> None:
+    """Of what an entry matches, no more is wanted by nobody than it says, and than the policy allows."""
+    wanted = network.wanted_behind(neighbour, broker)
+    for entry in network.brokers[broker].table(neighbour, Topic.SUBSCRIPTIONS):
+        events = frozenset(point for point in SPACE if entry.filter.matches(as_record(point)))
+        assert entry.lost <= network.policy.loss
+        assert len(events - wanted) <= entry.lost * len(events) + 1e-9
 
 
 def check_agreement(network: Network, broker: str, neighbour: str) -> None:

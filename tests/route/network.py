@@ -6,9 +6,11 @@ import random
 from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.route.small_world import SPACE, Point, SmallFilter, as_record, random_filter
 
+from comity.filter.statistics import Statistics
 from comity.route.broker import RoutingBroker
 from comity.route.filters import FilterPool
 from comity.route.messages import Control, Outgoing, Topic
@@ -178,4 +180,11 @@ def random_tree(chance: random.Random, size: int) -> list[tuple[int, int]]:
     return [(chance.randrange(new), new) for new in range(1, size)]
 
 
+def small_policy(strategy: Strategy, advertisements: bool = False, **settings: Any) -> Policy:
+    """A policy of the small world, where all events are equally likely."""
+    settings = {"loss": 0.3, "statistics": EVERY_EVENT} | settings
+    return Policy(strategy, advertisements, **settings)
+
+
+EVERY_EVENT = Statistics(tuple(map(as_record, SPACE)))
 PERFECT = (Strategy.SIMPLE, Strategy.IDENTITY, Strategy.COVERING, Strategy.MERGING)

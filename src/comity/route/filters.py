@@ -14,7 +14,9 @@ from comity.expression.tree import Expression, Not, conjunction
 from comity.filter.index.shape import Shape, ShapeReader
 from comity.filter.relations import satisfiable_in
 from comity.filter.space import Space
+from comity.filter.statistics import Statistics
 from comity.route.classes import FilterClasses
+from comity.route.mergers import Losses, Mergers
 from comity.route.relatives import CoverIndex, MeetingIndex
 from comity.route.route_filter import RouteFilter as RouteFilter
 
@@ -45,6 +47,8 @@ class FilterPool:
         """The filters that some broker tells some neighbour, under covering."""
         self.meetings = MeetingIndex()
         """The filters that some broker knows of, under advertisements."""
+        self.mergers = Mergers(self.space, self.shape, self.read)
+        self._losses: list[tuple[Statistics, Losses]] = []
         self._brokers = 0
         self.everything = self.read("true")
         """The filter that every event passes."""
@@ -74,6 +78,14 @@ class FilterPool:
     def shape(self, filter: RouteFilter) -> Shape:
         """The filter as boxes, among all records."""
         return self._reader.read(filter.tree)
+
+    def losses(self, statistics: Statistics) -> Losses:
+        """What mergers lose if events are distributed so."""
+        for known, losses in self._losses:
+            if known is statistics:
+                return losses
+        self._losses.append((statistics, Losses(statistics)))
+        return self._losses[-1][1]
 
     def covers(self, outer: RouteFilter, inner: RouteFilter) -> bool:
         """Whether it is certain that every event that passes the inner one passes the outer one."""

@@ -7,6 +7,7 @@ from typing import assert_never
 from comity.route.choosing.chooser import Chooser
 from comity.route.choosing.covering import Uncovered
 from comity.route.choosing.identity import OneOfEach
+from comity.route.choosing.merging import Mergeable
 from comity.route.choosing.simple import EveryOne
 from comity.route.filters import FilterPool
 from comity.route.policy import Policy, Strategy
@@ -19,7 +20,12 @@ def chooser(link: str, policy: Policy, pool: FilterPool) -> Chooser:
             return EveryOne(link)
         case Strategy.IDENTITY:
             return OneOfEach(link, pool.classes)
-        case Strategy.COVERING | Strategy.MERGING | Strategy.IMPERFECT:
+        case Strategy.COVERING:
             return Uncovered(link, pool.kept)
+        case Strategy.MERGING:
+            return Mergeable(link, pool)
+        case Strategy.IMPERFECT:
+            losses = None if policy.statistics is None else pool.losses(policy.statistics)
+            return Mergeable(link, pool, losses, policy.loss)
         case _:
             assert_never(policy.strategy)

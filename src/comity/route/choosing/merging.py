@@ -1,0 +1,262 @@
+"""Merging-based routing: what no other filter covers is put together where one filter says as much as several.
+
+A merger stands for parts; once one of them goes, it is made anew from the others or taken apart. Since it is made of
+what is wanted beyond the link, a neighbour never gets its own interest back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from comity.filter.conjunctive import Box
+from comity.filter.open_kinds import Path
+from comity.limits import limits
+from comity.route.choosing.chooser import Chooser, Counts
+from comity.route.choosing.covering import Uncovered
+from comity.route.filters import FilterPool
+from comity.route.mergers import Losses, agreements, near_agreements
+from comity.route.relatives import CoverIndex
+from comity.route.route_filter import RouteFilter
+from comity.route.wanted import Interest, Wanted
+
+_MOST_TRIED = 16
+"""Candidates for an imperfect merger that are estimated for one filter."""
+
+
+class MergerPart:
+    """A filter that no other one covers, or a merger of such."""
+
+    __slots__ = ("box", "hidden", "interest", "over", "parts", "path")
+
+    def __init__(self, interest: Interest, box: Box | None, parts: Iterable[MergerPart] = (), path: Path | None = None):
+        self.interest = interest
+        self.box = box
+        self.parts = dict.fromkeys(parts)
+        """What a merger was made of."""
+        self.path = path
+        """The attribute in which the parts differ, if it is one, and the merger is perfect."""
+        self.hidden: dict[MergerPart, None] = {}
+        """What a merger covers beside its parts."""
+        self.over: MergerPart | None = None
+        """The merger that this is a part of, or that covers it."""
+
+
+class Mergeable(Chooser):
+    """Chooses what covering chooses, put together; with `losses` and a budget also where a little more is matched."""
+
+    def __init__(self, link: str, pool: FilterPool, losses: Losses | None = None, budget: float = 0.0) -> None:
+        super().__init__(link)
+        self._base = Uncovered(link, pool.kept)
+        self._pool, self._losses, self._budget = pool, losses, budget
+        self._pieces: dict[RouteFilter, MergerPart] = {}
+        """Of what covering chooses."""
+        self._tops: dict[RouteFilter, dict[MergerPart, None]] = {}
+        """What the neighbour is told, by filter; of two that differ in being durable, both."""
+        self._mergers = CoverIndex()
+        self._alike: dict[Hashable, dict[MergerPart, None]] = {}
+        """Those that are told, by what they may agree on with others."""
+        self.waiting, self.orphaned = self._base.waiting, self._base.orphaned
+
+    def look(self, wanted: Wanted) -> None:
+        self._base.postpones = self.postpones
+        self._base.look(wanted)
+
+    def forget(self, filter: RouteFilter) -> None:
+        self._base.forget(filter)
+
+    def place(self, filter: RouteFilter) -> None:
+        self._base.place(filter)
+
+    def shown(self) -> Iterable[RouteFilter]:
+        return self._base.shown()
+
+    def close(self) -> None:
+        self._base.close()
+
+    def take_changes(self) -> Counts:
+        changes = self._base.take_changes()
+        loose: dict[MergerPart, None] = {}
+        for interest, count in changes.items():
+            piece = self._pieces.get(interest.filter)
+            if not count and piece is not None and piece.interest == interest:
+                self._remove(self._pieces.pop(interest.filter), loose)
+        for interest, count in changes.items():
+            if count and interest.filter not in self._pieces:
+                piece = self._pieces[interest.filter] = MergerPart(interest, self._pool.mergers.box(interest.filter))
+                loose[piece] = None
+        for piece in loose:
+            self._insert(piece)
+        return super().take_changes()
+
+    # Taking apart
+
+    def _remove(self, piece: MergerPart, loose: dict[MergerPart, None]) -> None:
+        """Take a piece out of wherever it is; what has to find a new place is added to the loose ones."""
+        over = piece.over
+        if piece in loose:
+            del loose[piece]
+        elif over is None:
+            self._withdraw(piece)
+        elif piece in over.hidden:
+            del over.hidden[piece]
+        else:
+            self._break(over, piece, loose)
+        piece.over = None
+        for hidden in piece.hidden:
+            hidden.over = None
+        loose.update(piece.hidden)
+        piece.hidden = {}
+
+    def _break(self, merger: MergerPart, gone: MergerPart, loose: dict[MergerPart, None]) -> None:
+        """Without one of its parts a merger is made anew from the others, or they go their own ways."""
+        self._remove(merger, loose)
+        del merger.parts[gone]
+        remade = self._union(list(merger.parts), merger.path) if merger.path and len(merger.parts) > 1 else None
+        if remade is not None:
+            loose[remade] = None
+            return
+        for part in merger.parts:
+            part.over = None
+        loose.update(merger.parts)
+
+    # Putting together
+
+    def _insert(self, piece: MergerPart) -> None:
+        """Find a place for a loose piece: under a merger, in one, or by itself."""
+        while True:
+            cover = self._cover(piece)
+            if cover is not None:
+                cover.hidden[piece], piece.over = None, cover
+                return
+            if piece.parts:
+                self._cover_others(piece)
+            merger = self._perfect(piece) or self._imperfect(piece)
+            if merger is None:
+                self._show(piece)
+                return
+            piece = merger
+
+    def _cover(self, piece: MergerPart) -> MergerPart | None:
+        """A merger that is told and covers the piece."""
+        filter = piece.interest.filter
+        for outer in (filter, *self._mergers.plainly_around(filter), *self._mergers.around(filter)):
+            for top in self._tops.get(outer, ()):
+                if top.parts and top.interest.durable >= piece.interest.durable:
+                    return top
+        return None
+
+    def _cover_others(self, merger: MergerPart) -> None:
+        """Hide what is told and covered by a new merger."""
+        filter = merger.interest.filter
+        for inner in (filter, *self._mergers.within(filter), *self._pool.kept.within(filter)):
+            for top in list(self._tops.get(inner, ())):
+                if top.interest.durable <= merger.interest.durable:
+                    self._withdraw(top)
+                    merger.hidden[top], top.over = None, merger
+
+    def _perfect(self, piece: MergerPart) -> MergerPart | None:
+        if piece.box is None:
+            return None
+        for path, agreement in agreements(piece.box):
+            for other in list(self._alike.get((piece.interest.durable, agreement), ())):
+                parts = [*_flat(piece, path), *_flat(other, path)]
+                if len(parts) <= limits().max_merged_filters:
+                    merger = self._union(parts, path)
+                    if merger is not None:
+                        self._consume(other, merger)
+                        self._consume(piece, merger)
+                        return merger
+        return None
+
+    def _union(self, parts: list[MergerPart], path: Path) -> MergerPart | None:
+        """The perfect merger of parts that agree on all but one attribute."""
+        boxes = [part.box for part in parts if part.box is not None]
+        filter = self._pool.mergers.union(boxes, path)
+        if filter is None:
+            return None
+        interest = Interest(filter, parts[0].interest.durable, self._lost(filter, parts))
+        if interest.lost > max(self._budget, *(part.interest.lost for part in parts)):
+            return None
+        return self._merger(interest, parts, path)
+
+    def _imperfect(self, piece: MergerPart) -> MergerPart | None:
+        if piece.box is None or self._losses is None or not self._budget:
+            return None
+        found: list[tuple[float, int, RouteFilter, MergerPart]] = []
+        for other in self._near(piece):
+            filter = self._pool.mergers.hull(piece.box, other.box) if other.box is not None else None
+            if filter is not None:
+                found.append((self._lost(filter, [piece, other]), len(found), filter, other))
+        lost, _, filter, other = min(found, default=(1.0, 0, piece.interest.filter, piece))
+        if lost > self._budget:
+            return None
+        self._withdraw(other)
+        return self._merger(Interest(filter, piece.interest.durable, lost), [piece, other], None)
+
+    def _near(self, piece: MergerPart) -> Iterator[MergerPart]:
+        """Pieces that differ from this one in two attributes at most."""
+        tried: dict[MergerPart, None] = {}
+        for agreement in near_agreements(piece.box or {}):
+            for other in self._alike.get((piece.interest.durable, agreement), ()):
+                if len(tried) == _MOST_TRIED:
+                    return
+                if other not in tried:
+                    tried[other] = None
+                    yield other
+
+    def _merger(self, interest: Interest, parts: list[MergerPart], path: Path | None) -> MergerPart:
+        merger = MergerPart(interest, self._pool.mergers.box(interest.filter), parts, path)
+        for part in parts:
+            part.over = merger
+        return merger
+
+    def _consume(self, piece: MergerPart, merger: MergerPart) -> None:
+        """A piece goes into a merger; one that was made over the same attribute leaves its parts to it."""
+        if piece in self._tops.get(piece.interest.filter, ()):
+            self._withdraw(piece)
+        if piece not in merger.parts:
+            for hidden in piece.hidden:
+                hidden.over = merger
+            merger.hidden.update(piece.hidden)
+
+    def _lost(self, filter: RouteFilter, parts: list[MergerPart]) -> float:
+        if self._losses is None or (not self._budget and not any(part.interest.lost for part in parts)):
+            return 0.0
+        return self._losses.lost(filter, [(part.interest.filter, part.interest.lost) for part in parts])
+
+    # What is told
+
+    def _show(self, piece: MergerPart) -> None:
+        self._tops.setdefault(piece.interest.filter, {})[piece] = None
+        self._changed[piece.interest] = 1
+        if piece.parts:
+            self._mergers.keep(piece.interest.filter)
+        for mark in self._marks(piece):
+            self._alike.setdefault(mark, {})[piece] = None
+
+    def _withdraw(self, piece: MergerPart) -> None:
+        tops = self._tops[piece.interest.filter]
+        del tops[piece]
+        if not tops:
+            del self._tops[piece.interest.filter]
+        self._changed[piece.interest] = 0
+        if piece.parts:
+            self._mergers.release(piece.interest.filter)
+        for mark in self._marks(piece):
+            del self._alike[mark][piece]
+            if not self._alike[mark]:
+                del self._alike[mark]
+
+    def _marks(self, piece: MergerPart) -> set[Hashable]:
+        if piece.box is None:
+            return set()
+        durable = piece.interest.durable
+        marks: set[Hashable] = {(durable, agreement) for _, agreement in agreements(piece.box)}
+        if self._budget:
+            marks.update((durable, agreement) for agreement in near_agreements(piece.box))
+        return marks
+
+
+def _flat(piece: MergerPart, path: Path) -> list[MergerPart]:
+    """The parts of a merger over this attribute; anything else is a part itself."""
+    return list(piece.parts) if piece.path == path else [piece]
