@@ -14,6 +14,7 @@ from comity.event.taxonomy import Taxonomy
 if TYPE_CHECKING:  # they take a while to import, and whoever has a model or a language has imported it
     from pydantic import BaseModel
 
+    from comity.connect.frames import FrameSource
     from comity.language.language import Language
 
 Position = Any
@@ -243,3 +244,5 @@ class Connector:
     language: Callable[[Any], Language] | None = None
     """The language of filters that the source understands with these options, where it is one of its own."""
     sink: Callable[[Any, Setting], Sink] | None = None
+    frames: Callable[[Any, Setting], FrameSource] | None = None
+    """In place of `source`, if it is one that Spark reads by itself."""

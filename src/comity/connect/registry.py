@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
+    from comity.connect.frames import FrameSource
     from comity.language.language import Language
 
 Side = Literal["source", "sink"]
@@ -32,7 +33,16 @@ GROUP = "comity.connectors"
 
 _PACKAGE = "comity.connect.connectors"
 _BUILT_IN: Mapping[Side, Mapping[str, str]] = {
-    "source": {"files": "files", "stdin": "standard", "webhook": "webhook.source", "memory": "memory.source"},
+    "source": {
+        "files": "files",
+        "stdin": "standard",
+        "webhook": "webhook.source",
+        "memory": "memory.source",
+        "kafka": "frames.kafka",
+        "table": "frames.table",
+        "jdbc": "frames.jdbc",
+        "rate": "frames.rate",
+    },
     "sink": {"stdout": "stdout", "webhook": "webhook.sink", "memory": "memory.sink"},
 }
 
@@ -52,7 +62,7 @@ def connector(kind: str, side: Side = "source") -> Connector:
         found: Connector = importlib.import_module(f"{_PACKAGE}.{built_in}").CONNECTOR
         return found
     for plugin in _plugins(kind):
-        if getattr(plugin, side) is not None:
+        if getattr(plugin, side) is not None or (side == "source" and plugin.frames is not None):
             return plugin
     hint = did_you_mean(kind, kinds(side)) or f"there are: {', '.join(sorted(kinds(side)))}"
     raise Misuse(f"there is no {side} of kind `{kind}`", code="unknown-connector", hint=hint)
@@ -113,8 +123,28 @@ def open_source(
     found = connector(spec.kind, "source")
     options = read_options(spec.kind, spec.options, "source")
     if found.source is None:
+        if found.frames is not None:
+            hint = "run it with `comity run`, without --engine local"
+            raise Misuse(f"`{spec.kind}` is read by Spark only", code="read-by-spark", hint=hint)
         raise Misuse(f"`{spec.kind}` is no source", code="unknown-connector")
     return found.source(options, Setting(spec.name, spec.domain, base, types, require_time))
+
+
+def is_read_by_spark(kind: str) -> bool:
+    """Whether sources of a kind are read by Spark itself.
+
+    >>> is_read_by_spark("kafka"), is_read_by_spark("files")
+    (True, False)
+    """
+    return connector(kind, "source").frames is not None
+
+
+def frame_source(spec: SourceSpec, base: Path) -> FrameSource:
+    """What Spark reads for the source of a spec. Relative paths in its options begin at `base`."""
+    found = connector(spec.kind, "source")
+    if found.frames is None:
+        raise Misuse(f"`{spec.kind}` is not read by Spark", code="unknown-connector")
+    return found.frames(read_options(spec.kind, spec.options, "source"), Setting(spec.name, spec.domain, base))
 
 
 def source_language(spec: SourceSpec) -> Language:

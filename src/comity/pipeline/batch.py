@@ -71,14 +71,14 @@ class PlanBatch:
     def stage(self, write: Write) -> BatchFigures:
         """Hand the outcomes to `write`, and then the hits to the patterns."""
         with ExitStack() as kept:
-            hits = self._worked_out_once(self.prepared.hits(self.tables, self.window), kept)
+            tables = self.tables.counting()
+            hits = self._worked_out_once(self.prepared.hits(tables, self.window), kept)
             figures = self._write(hits, write, "overwrite")
             if figures.doubtful:
                 more = self._worked_out_once(self.prepared.doubtful_hits(self.tables, self.window), kept)
                 figures = figures.with_doubtful(self._write(more, write, "append"))
                 hits = hits.unionByName(more, allowMissingColumns=True)
-            # Rows are counted from the metadata of their files.
-            figures = replace(figures, records=figures.records + self.tables.row_count)
+            figures = replace(figures, records=figures.records + tables.records)
             if self.detect is not None:
                 self.detect(hits, self.extracted(figures))
         return figures

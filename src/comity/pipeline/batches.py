@@ -9,7 +9,8 @@ from __future__ import annotations
 import shutil
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial, reduce
@@ -105,6 +106,16 @@ class FileStream(ABC):
     def _let_go(self) -> None:
         """Release what the stream holds beside its folder."""
 
+    def _arriving(self, spark: SparkSession, paths: DataFrame | None) -> DataFrame:
+        """What Spark's query reads: the paths of new files, and whatever else comes."""
+        assert paths is not None, "there are folders"
+        return paths
+
+    @contextmanager
+    def _files_of(self, batch: DataFrame) -> Iterator[list[str]]:
+        """The new files of a batch, as long as it is taken."""
+        yield named_files(batch)
+
     def _publish_end(self, number: int, files: Iterable[StagedFile]) -> None:
         """Publish what is reported because the stream ended after a batch, in the place of an earlier attempt."""
         publish_batch(files, self.out, self._targets(at_end=True), self.results, number, is_again=True, at_end=True)
@@ -134,7 +145,8 @@ class FileStream(ABC):
         with spark_failures():
             new = [_new_files(spark, folder, files_per_batch) for folder in folders]
             new += [_new_files(spark, folder, files_per_batch, cleanSource="delete") for folder in landed]
-            writer = reduce(DataFrame.union, new).writeStream.foreachBatch(self._take_files)
+            arriving = self._arriving(spark, reduce(DataFrame.union, new) if new else None)
+            writer = arriving.writeStream.foreachBatch(self._take_arrived)
             trigger = {"availableNow": True} if until_empty else {"processingTime": f"{trigger_s} seconds"}
             return writer.option("checkpointLocation", str(self.out / CHECKPOINT)).trigger(**trigger).start()
 
@@ -203,13 +215,12 @@ class FileStream(ABC):
             raise Misuse(reason, code="no-checkpoint", place=Place(str(self.out)), hint=hint)
         check_checkpoint(self.out / CHECKPOINT)
 
-    def _take_files(self, paths: DataFrame, number: int) -> None:
+    def _take_arrived(self, batch: DataFrame, number: int) -> None:
         self.look_around()
-        # Beside a file whose name looks like a pattern Spark gives the others twice.
-        files = list(dict.fromkeys(_named(row["path"]) for row in paths.collect()))
-        sync_checkpoint(self.out / CHECKPOINT, number)
-        with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
-            self._attempt(paths.sparkSession, files, number)
+        with self._files_of(batch) as files:
+            sync_checkpoint(self.out / CHECKPOINT, number)
+            with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
+                self._attempt(batch.sparkSession, files, number)
 
     def _attempt(self, spark: SparkSession, files: list[str], number: int) -> None:
         notes = DoubtNotes(self.out)
@@ -229,6 +240,11 @@ def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **option
     # Spark passes over files that are a week older than the newest one it saw, without a word.
     reader = reader.option("maxFileAge", f"{limits().max_age_days + 1}d")
     return reader.option("pathGlobFilter", _EVENT_FILES).options(**options).load(str(folder)).select("path")
+
+
+def named_files(paths: DataFrame) -> list[str]:
+    """The files whose paths are given, each once: beside one whose name looks like a pattern Spark repeats others."""
+    return list(dict.fromkeys(_named(row["path"]) for row in paths.collect()))
 
 
 def _named(path: str) -> str:

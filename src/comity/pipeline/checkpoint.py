@@ -72,6 +72,7 @@ def _check_log_file(file: Path) -> None:
     """The first line is a version, and the last one is whole: files are cut off at their ends."""
     with file.open("rb") as stream:
         version = stream.readline(100).strip()
+        version = version.lstrip(b"\0")  # which Kafka's begin with, for a Spark of long ago
         if not version.startswith(b"v") or not version[1:].isdigit():
             raise CHECKPOINT_STATE.broken(file, "it does not begin with a version")
         begin = stream.tell()

@@ -18,6 +18,8 @@ _PYTHON_TRACE = "Traceback (most recent call last):"
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Misuse|Permanent|Retryable)\b")
 _STORE = re.compile(r"^comity\.errors\.Retryable: (?P<what>.*?)(?: \[storage-failed\])?$")
 """What a worker says when a store has failed for as long as it was asked again."""
+_GAP = "Some data may have been lost because they are not available in Kafka any more"
+"""What Spark says when it comes to an offset of a topic that is there no more."""
 _WRAPPERS = (
     "Job aborted",
     "Task failed while writing rows",
@@ -48,13 +50,16 @@ def spark_failures() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        raise _told(cause_of(error)) from error
+        raise _told(cause_of(error), str(error)) from error
 
 
-def _told(cause: str) -> ComityError:
+def _told(cause: str, text: str) -> ComityError:
     if (store := _STORE.match(cause)) is not None:
         hint = "look whether the store can be reached; the same command goes on from there"
         return Retryable(store["what"], code="storage-failed", hint=hint)
+    if _GAP in text:
+        hint = "keep records for longer; `options: {failOnDataLoss: false}` of the source goes on without them"
+        return Permanent("records of a topic were removed before they were read", code="source-gap", hint=hint)
     return Permanent(f"Spark stopped: {cause}", code="spark-failed", hint=next_step(cause))
 
 

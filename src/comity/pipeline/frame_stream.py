@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.destination import Destination, check_delta
@@ -71,13 +70,9 @@ class FrameStream(StreamRun):
         laps, work = Laps(), attempt_folder(self.out, number)
         plan = self._current(spark).plan
         with our_settings(spark, plan.types):
-            rows = Observation()
-            is_rows = "lines" not in self.columns
-            counted = batch.observe(rows, F.count(F.lit(1)).alias("rows")) if is_rows else batch
-            tables = GivenEvents.of(counted, self.columns).tables(one.qualified_name for one in plan.types)
+            tables = GivenEvents.of(batch, self.columns).tables(one.qualified_name for one in plan.types)
             summary = self._take_tables(spark, tables, number, work, laps)
-        records = summary.records + (int(rows.get["rows"]) if is_rows else 0)
-        done = replace(summary, records=records, seconds=laps.seconds)
+        done = replace(summary, seconds=laps.seconds)
         self._clear(work)
         self.on_batch(number, done)
         return done

@@ -45,6 +45,9 @@ class LineNumbers:
         names = batch.schema.names
         if BEGIN not in names or not batch.num_rows or batch.column(names.index(BEGIN)).null_count:
             return unknown
+        begins = batch.column(names.index(BEGIN))
+        if pc.min(begins).as_py() < 0:
+            return lambda at: told_by_source(begins[at].as_py())
         parts = self._parts(batch)
 
         def number(at: int) -> int | None:
@@ -64,6 +67,15 @@ class LineNumbers:
         self._last = parts[-1]
         self._count = self._last.passed + batch.num_rows - self._last.row
         return parts
+
+
+def told_by_source(begin: int) -> int | None:
+    """The number that a source gives a line itself, which stands as a negative place; None for a place in a file.
+
+    >>> told_by_source(-1), told_by_source(-43), told_by_source(7)
+    (0, 42, None)
+    """
+    return -1 - begin if begin < 0 else None
 
 
 def unknown(at: int) -> int | None:

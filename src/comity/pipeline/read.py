@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
 
 from comity.event.files import event_files
 from comity.event.formats.parquet import trusted_footer
@@ -17,6 +18,7 @@ from comity.event.formats.table import OnSpark, format_of
 from comity.event.owners import ANYBODY, Domains, Owners
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
 from comity.pipeline.facts import Facts, facts_of
+from comity.pipeline.line_numbers import BEGIN, FILE
 from comity.pipeline.wrap import NO_GLOBS, looks_like_a_pattern, read_lines
 
 
@@ -115,6 +117,8 @@ class Tables:
     files: tuple[tuple[str, str | None], ...] = ()
     """Each with the reason if nobody can read it."""
     owners: Owners = ANYBODY
+    observed: tuple[Observation, ...] = ()
+    """What counts rows that no file tells the number of, as they pass."""
 
     @classmethod
     def of(cls, spark: SparkSession, inputs: Inputs, owners: Owners = ANYBODY) -> Tables:
@@ -124,3 +128,38 @@ class Tables:
         lines = read_lines(spark, inputs.lines) if inputs.lines else None
         whole = ((file, None) for file in (*inputs.others, *others))
         return cls(lines, rows, sum(group.rows for group in groups), (*whole, *inputs.unreadable), owners)
+
+    def beside(self, other: Tables) -> Tables:
+        """Both together, with the owners of this one."""
+        return replace(
+            self,
+            lines=_union_of_lines([one for one in (self.lines, other.lines) if one is not None]),
+            rows=self.rows + other.rows,
+            row_count=self.row_count + other.row_count,
+            files=self.files + other.files,
+        )
+
+    def counting(self) -> Tables:
+        """The same, whose rows are counted as they pass, where no file tells how many there are."""
+        counts = {at: Observation() for at, rows in enumerate(self.rows) if not rows.of_files}
+        counted = tuple(
+            rows._replace(table=rows.table.observe(counts[at], F.count(F.lit(1)).alias("rows")))
+            if at in counts
+            else rows
+            for at, rows in enumerate(self.rows)
+        )
+        return replace(self, rows=counted, observed=tuple(counts.values()))
+
+    @property
+    def records(self) -> int:
+        """The rows, after those that are counted as they pass have passed."""
+        return self.row_count + sum(int(count.get["rows"]) for count in self.observed)
+
+
+def _union_of_lines(some: list[DataFrame]) -> DataFrame | None:
+    if len(some) < 2:
+        return some[0] if some else None
+    first, *rest = (one.select(F.col("value").cast("binary").alias("value"), FILE, BEGIN) for one in some)
+    for one in rest:
+        first = first.union(one)
+    return first

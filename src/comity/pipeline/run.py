@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from comity.connect.claim import locked_folder
 from comity.connect.folder import REJECTED, STAGING, Results, publish
+from comity.connect.frames import FrameSource
 from comity.connect.target import Target
 from comity.event.owners import ANYBODY, Owners
 from comity.event.window import Window
@@ -25,6 +26,7 @@ from comity.pipeline.laps import Laps
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Inputs, Tables
 from comity.pipeline.results import StagedOutcomes
+from comity.pipeline.sources import tables_of
 from comity.pipeline.tables import deliver_into_tables
 from comity.plan.stages import Plan, Summary
 
@@ -39,10 +41,12 @@ def run_on_spark(
     results: Results = Results.JSONL,
     owners: Owners = ANYBODY,
     target: Target | None = None,
+    sources: Sequence[FrameSource] = (),
 ) -> Summary:
     """Deliver the events of these files into a folder for each subscriber, and what is refused into `rejected`.
 
-    Of files that are sources of domains, `owners` says of which. With a `target` results go there.
+    Of files that are sources of domains, `owners` says of which. With a `target` results go there. `sources` are those
+    that Spark reads by itself.
     """
     with locked_folder(out):
         laps, staging = Laps(), out / STAGING
@@ -52,6 +56,9 @@ def run_on_spark(
 
         def attempt(doubts: Doubts) -> Summary:
             tables = Tables.of(spark, Inputs.of(events, doubts), owners)
+            if sources:
+                types = (one.qualified_name for one in plan.types)
+                tables = tables.beside(tables_of(spark, sources, types))
             if target is not None:
                 return deliver_into_tables(prepared, tables, window, staging, target)
             return _stage(prepared, tables, window, staging, results)

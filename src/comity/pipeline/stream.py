@@ -7,7 +7,8 @@ batches delivered, write the rest and note what it is; this process publishes th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -18,13 +19,14 @@ from pyspark.sql import functions as F
 from comity.connect.commits import first_day
 from comity.connect.delivered import DeliveredSize
 from comity.connect.folder import LATE, REJECTED, Results, StagedFile
+from comity.connect.frames import FrameSource
 from comity.connect.target import FolderTarget, Target
 from comity.event.owners import ANYBODY, Owners
 from comity.event.window import Window
 from comity.federation.model import Federation
 from comity.limits import limits
 from comity.pipeline.batch import BatchFigures, PlanBatch
-from comity.pipeline.batches import FileStream
+from comity.pipeline.batches import FileStream, named_files
 from comity.pipeline.deliver import by_bucket
 from comity.pipeline.detect.batches import PatternBatches
 from comity.pipeline.detect.federation import SparkPlanPatterns
@@ -37,6 +39,7 @@ from comity.pipeline.laps import Laps
 from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Inputs, Tables
 from comity.pipeline.small import SmallBatch
+from comity.pipeline.sources import Arrivals
 from comity.pipeline.tables import attributes_of_profiles
 from comity.pipeline.write import BatchWriter, BatchWriting
 from comity.plan.compile import PlanCompiler
@@ -62,6 +65,11 @@ class StreamRun(FileStream):
     results: Results = field(default=Results.JSONL, kw_only=True)
     owners: Owners = field(default=ANYBODY, kw_only=True)
     """Whose sources the folders are."""
+    sources: tuple[FrameSource, ...] = field(default=(), kw_only=True)
+    """Those that Spark reads by itself."""
+    _arrivals: Arrivals = field(init=False)
+    _arrived: Tables = field(default=Tables(), init=False)
+    """What came of them with the batch that is taken."""
     _prepared: PreparedPlan | None = field(default=None, init=False)
     _known: Federation | None = field(default=None, init=False)
     _compiler: PlanCompiler = field(default_factory=PlanCompiler, init=False)
@@ -71,6 +79,7 @@ class StreamRun(FileStream):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._arrivals = Arrivals(self.sources)
         in_folder = FolderTarget(self.out, self.results, lambda: self.federation.current().domains, self.clock)
         self._to = self.target or in_folder
         if self.target is not None:
@@ -87,8 +96,25 @@ class StreamRun(FileStream):
     def _take(self, spark: SparkSession, inputs: Inputs, number: int, work: Path, laps: Laps) -> Summary:
         if self._to.is_counted(number):
             return LEFT_OUT
-        small = None if self._current(spark).plan.patterns else SmallBatch.of(inputs, self.owners)
-        return self._take_tables(spark, small or Tables.of(spark, inputs, self.owners), number, work, laps)
+        is_plain = not (self.sources or self._current(spark).plan.patterns)
+        small = SmallBatch.of(inputs, self.owners) if is_plain else None
+        tables = small or Tables.of(spark, inputs, self.owners).beside(self._arrived)
+        return self._take_tables(spark, tables, number, work, laps)
+
+    def _arriving(self, spark: SparkSession, paths: DataFrame | None) -> DataFrame:
+        if not self.sources:
+            return super()._arriving(spark, paths)
+        types = (one.qualified_name for one in self._current(spark).plan.types)
+        return self._arrivals.table(spark, paths, types)
+
+    @contextmanager
+    def _files_of(self, batch: DataFrame) -> Iterator[list[str]]:
+        if not self.sources:
+            with super()._files_of(batch) as files:
+                yield files
+            return
+        with self._arrivals.taken(batch) as (self._arrived, paths):
+            yield [] if paths is None else named_files(paths)
 
     def _take_tables(
         self, spark: SparkSession, tables: Tables | SmallBatch, number: int, work: Path, laps: Laps

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from comity.connect.registry import is_read_by_spark
 from comity.connect.specs import SinkSpec, SourceSpec
 from comity.contract.mapping import Mapping
 from comity.errors import Misuse
@@ -124,6 +125,7 @@ def _source_dict(ask: SourceAsk, sinks: Sequence[SinkSpec]) -> dict[str, Any]:
         "kind": ask.kind,
         "type": ask.type.qualified_name,
         "language": ask.language.name,
+        "read_by_spark": _is_read_by_spark(ask),
         "asked": {
             "native": ask.ask.text,
             "expression": render(ask.ask.native),
@@ -200,7 +202,9 @@ def _matching_node(plan: Plan) -> Node:
 
 
 def _source_node(ask: SourceAsk, sinks: Sequence[SinkSpec]) -> Node:
+    read: list[Node] = [(_BY_SPARK, [])] if _is_read_by_spark(ask) else []
     below: list[Node] = [
+        *read,
         (f"asked for {ask.ask.text}{_only_with(ask)}{_codes(ask.ask.reasons)}", list(_blamed(ask.ask.reasons))),
         (f"wrap as {ask.type.qualified_name}; what does not fit is rejected, what is late is counted", []),
     ]
@@ -208,6 +212,13 @@ def _source_node(ask: SourceAsk, sinks: Sequence[SinkSpec]) -> Node:
         below += _route_nodes(route, parts, sinks)
     what = f"{ask.name} ({ask.kind}, filters: {ask.language.name})"
     return f"events of {ask.type.qualified_name} from {what}", below
+
+
+_BY_SPARK = "read by Spark's executors, all parts at once, of which Spark takes the columns that are looked at"
+
+
+def _is_read_by_spark(ask: SourceAsk) -> bool:
+    return ask.source is not None and is_read_by_spark(ask.source.kind)
 
 
 def _only_with(ask: SourceAsk) -> str:

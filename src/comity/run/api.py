@@ -20,6 +20,7 @@ from comity.plan import Plan, compile_plan
 from comity.plan.compile import PlanCompiler
 from comity.plan.loading import FederationLike, federation_of
 from comity.plan.period import Period, during, read_period
+from comity.run.frames import refuse_frames
 from comity.run.observer import Observer, Silent
 from comity.run.request import Engine, RunRequest, SparkOptions
 from comity.run.session import LiveSession
@@ -162,6 +163,7 @@ def _outcomes(
         names = ", ".join(f"{spec.domain}/{spec.name}" for spec in sources.live)
         hint = "pass out=FOLDER, in which they are kept, or events"
         raise Misuse(f"these sources are no files: {names}", code="live-source", hint=hint)
+    refuse_frames(sources.frames, "pass out=FOLDER and engine='spark', or events")
     files = stored_files(sources, folder, observer)
     return run_plan(during(plan, period), chain(events_of(files, find_type), pushed(sources.given)))
 

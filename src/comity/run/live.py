@@ -8,6 +8,7 @@ from comity.logs import log
 from comity.run.accounts import Accounts
 from comity.run.asked import AskedSources
 from comity.run.ending import asked_to_stop
+from comity.run.frames import refuse_frames
 from comity.run.live_stream import LiveStream
 from comity.run.metrics import MetricsOutput
 from comity.run.observer import Observer, Silent
@@ -23,6 +24,7 @@ def run_live(
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     observer = observer or Silent()
     check_tables(request, on_spark=False)
+    refuse_frames(request.sources.frames)
     with ExitStack() as stack:
         watched, folders, accounts = stack.enter_context(opened(request, observer, measured))
         landed = stack.enter_context(landing(request, watched, accounts.measured))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from comity.connect.claim import KEPT_INPUT
 from comity.connect.folder import LANDING
-from comity.connect.registry import open_source, read_options
+from comity.connect.registry import is_read_by_spark, open_source, read_options
 from comity.connect.specs import SourceSpec
 from comity.errors import Misuse, Place
 from comity.event.event import Event
@@ -42,13 +42,21 @@ class EventSources:
     """The paths with the domains that name them; None when they are named for the run, by whoever runs it."""
     given: Iterable[Given] = ()
     """Events that whoever runs it has at hand."""
+    frames: tuple[SourceSpec, ...] = ()
+    """The sources that Spark reads by itself."""
+
+    @property
+    def frame_owners(self) -> list[tuple[str, str]]:
+        """Under which names lines of sources that Spark reads come, and whose they are."""
+        return [(f"{spec.domain}.{spec.name}", spec.domain) for spec in self.frames]
 
     def owners(self, out: Path) -> Owners:
         """Whose sources the folders are that a stream reads: those of files, and those where live ones are kept."""
         if self.domains is None:
             return ANYBODY
         named = [(path.resolve(), domain) for path, domain in self.domains]
-        return Owners.of([*named, *((landing_folder(out, spec), spec.domain) for spec in self.live)])
+        landed = [(landing_folder(out, spec), spec.domain) for spec in self.live]
+        return Owners.of([*named, *landed, *self.frame_owners])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +75,12 @@ def event_sources(federation: Federation, folder: Path, events: list[str] | None
     files = [spec for spec in federation.sources if spec.kind == "files"]
     domains = tuple((folder / read_options("files", one.options).path, one.domain) for one in files)  # type: ignore[attr-defined]
     paths = tuple(dict.fromkeys(path for path, _ in domains))  # several domains may name one
-    live = tuple(spec for spec in federation.sources if spec.kind != "files")
-    if not paths and not live:
+    frames = tuple(spec for spec in federation.sources if is_read_by_spark(spec.kind))
+    live = tuple(spec for spec in federation.sources if spec.kind != "files" and spec not in frames)
+    if not paths and not live and not frames:
         hint = "name them with --events PATH, or as `sources:` in the file of a domain"
         raise Misuse("there are no events to read", code="no-events", place=Place(str(folder)), hint=hint)
-    return EventSources(paths, live, domains)
+    return EventSources(paths, live, domains, frames=frames)
 
 
 def stored_files(sources: EventSources, folder: Path, observer: Observer) -> StoredFiles:
@@ -81,7 +90,7 @@ def stored_files(sources: EventSources, folder: Path, observer: Observer) -> Sto
     """
     live = [spec for spec in sources.live if not _is_bounded(spec, folder)]
     names = ", ".join(f"{spec.domain}/{spec.name}" for spec in live)
-    if live and len(live) == len(sources.live) and not sources.paths:
+    if live and len(live) == len(sources.live) and not (sources.paths or sources.frames):
         raise Misuse(f"these sources are live: {names}", code="live-source", hint="run it with --stream")
     if live:
         observer.warning(Notice(f"left out, since they are read by streams only: {names}", "live-sources-left-out"))
@@ -89,7 +98,8 @@ def stored_files(sources: EventSources, folder: Path, observer: Observer) -> Sto
     found = list(dict.fromkeys(str(file) for file in chain.from_iterable(files.values())))
     if sources.domains is None:
         return StoredFiles(found, ANYBODY)
-    return StoredFiles(found, Owners.of([(file, domain) for path, domain in sources.domains for file in files[path]]))
+    named = [(file, domain) for path, domain in sources.domains for file in files[path]]
+    return StoredFiles(found, Owners.of([*named, *sources.frame_owners]))
 
 
 def files_for_spark(events: str) -> list[str]:

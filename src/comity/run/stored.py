@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from comity.plan import Plan, Summary, compile_plan
 from comity.plan.period import Period, during
 from comity.run.choice import Estimate
 from comity.run.ending import on_spark
+from comity.run.frames import refuse_frames, secrets_hidden, stored_frames
 from comity.run.observer import Observer, Silent
 from comity.run.request import Engine, RunRequest
 from comity.run.sinks import log_summary, sending, sent
@@ -31,6 +33,7 @@ from comity.run.spark import start_spark, tasks_told
 from comity.run.tables import check_tables, removed_if_passing, table_target
 
 if TYPE_CHECKING:
+    from comity.connect.frames import FrameSource
     from comity.connect.target import TableTarget
     from comity.event.types import EventType
     from comity.federation import Federation
@@ -64,11 +67,14 @@ def run_stored(
     """
     observer = observer or Silent()
     federation, out = request.federation, request.out
-    if engine is None and request.tables is not None:
-        engine = Engine.SPARK  # the only one that writes tables
+    if engine is None and (request.tables is not None or request.sources.frames):
+        engine = Engine.SPARK  # the only one that writes tables, and that reads such sources
+    if engine is not Engine.SPARK:
+        refuse_frames(request.sources.frames)
     check_tables(request, on_spark=engine is not Engine.LOCAL)
     plan = during(compile_plan(federation), period)
     files = stored_files(request.sources, request.folder, observer)
+    frames = stored_frames(request.sources.frames, request.folder, observer, alone=not files.paths)
     with removed_if_passing(request), sending(request) as outbox, claimed_folder(out, overwrite=request.overwrite):
         target = table_target(request)
         files = with_kept(files, request.sources, request.folder, out, plan)
@@ -81,14 +87,17 @@ def run_stored(
         log("run started", federation=federation.name, engine=engine.value, **counted)
         started = time.monotonic()
         if engine is Engine.SPARK:
-            summary = files_on_spark(plan, files, out, request.spark, observer, results=request.results, target=target)
+            with secrets_hidden(frames):
+                summary = files_on_spark(
+                    plan, files, out, request.spark, observer, results=request.results, target=target, frames=frames
+                )
         else:
             summary = files_here(plan, files, out, federation, given, results=request.results)
         request.remember()
         summary = sent(outbox, summary)
     seconds = time.monotonic() - started
     log_summary("run done", summary, seconds=round(seconds, 3))
-    slow = estimate.after_spark(seconds) if engine is Engine.SPARK else None
+    slow = estimate.after_spark(seconds) if engine is Engine.SPARK and not frames else None
     return StoredRun(
         plan,
         summary,
@@ -134,13 +143,12 @@ def files_on_spark(
     *,
     results: Results = Results.JSONL,
     target: TableTarget | None = None,
+    frames: Sequence[FrameSource] = (),
 ) -> Summary:
-    """Carry out the plan over files, on Spark."""
+    """Carry out the plan over files, and over sources that Spark reads by itself, on Spark."""
     from comity.pipeline.run import run_on_spark  # Spark's own library takes a second to load
 
-    spark = start_spark(options, observer, files=files.paths)
+    spark = start_spark(options, observer, files=None if frames else files.paths)
+    run = partial(run_on_spark, results=results, owners=files.owners, target=target, sources=frames)
     with tasks_told(spark, files.paths, observer):
-        return on_spark(
-            spark,
-            lambda: run_on_spark(plan, files.paths, out, spark, results=results, owners=files.owners, target=target),
-        )
+        return on_spark(spark, lambda: run(plan, files.paths, out, spark))

@@ -21,6 +21,7 @@ from comity.plan import compile_plan
 from comity.run.accounts import Accounts
 from comity.run.asked import AskedSources, asked_sources
 from comity.run.ending import on_spark, wait_for
+from comity.run.frames import secrets_hidden, streamed_frames
 from comity.run.live_stream import NEXT
 from comity.run.metrics import MetricsOutput
 from comity.run.observer import Notice, Observer, Silent
@@ -30,6 +31,7 @@ from comity.run.spark import start_spark
 from comity.run.tables import check_tables, table_target
 
 if TYPE_CHECKING:
+    from comity.connect.frames import FrameSource
     from comity.connect.outbox import Outbox
     from comity.connect.quarantine import SetAside
     from comity.errors import ComityError
@@ -45,9 +47,10 @@ def run_stream(
     """Deliver until interrupted, or until nothing new is there. The next call on the same folder goes on from here."""
     observer = observer or Silent()
     check_tables(request, on_spark=True)
-    with ExitStack() as stack:
+    sources = streamed_frames(request.sources.frames, request.folder)
+    with secrets_hidden(sources), ExitStack() as stack:
         watched, folders, accounts = stack.enter_context(opened(request, observer, measured))
-        stream = stack.enter_context(closing(_stream(request, watched, accounts)))
+        stream = stack.enter_context(closing(_stream(request, watched, accounts, sources)))
         stream.check_notes()
         if noted_in(request.out, NEXT) is not None:
             hint = "go on with --engine local, begin anew with --overwrite, or choose another folder"
@@ -72,7 +75,7 @@ def run_stream(
         log(
             "stream started",
             federation=request.federation.name,
-            sources=len(request.sources.paths) + len(landed.landings),
+            sources=len(request.sources.paths) + len(landed.landings) + len(sources),
         )
 
         def look() -> None:
@@ -99,7 +102,9 @@ def claimed_for_stream(request: RunRequest) -> Iterator[Outbox | None]:
         yield outbox
 
 
-def _stream(request: RunRequest, watched: WatchedFederation, accounts: Accounts) -> StreamRun:
+def _stream(
+    request: RunRequest, watched: WatchedFederation, accounts: Accounts, sources: tuple[FrameSource, ...]
+) -> StreamRun:
     from comity.pipeline.checkpoint import plan_id, stream_id
     from comity.pipeline.stream import StreamRun
 
@@ -115,6 +120,7 @@ def _stream(request: RunRequest, watched: WatchedFederation, accounts: Accounts)
         results=request.results,
         on_unknown=lambda files: accounts.observer.warning(not_read(files)),
         owners=request.sources.owners(request.out),
+        sources=sources,
         on_set_aside=lambda file: accounts.observer.warning(set_aside(file)),
         on_end=accounts.end,
     )
