@@ -10,6 +10,7 @@ MADE := $(VENV)/.made-$(shell pwd | cksum | cut -d' ' -f1)
 RUN := $(VENV)/.run
 DEV := $(VENV)/.dev
 WARM := $(VENV)/.warm
+KAFKA := $(VENV)/.kafka
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command 'make lock'
@@ -27,7 +28,7 @@ demo: install
 # Spark's tests come last, since they are the slow ones. A process of them has one session, which the tests of a file
 # share; two of them keep two cores busy, and more would only fight for memory. Files with the longest tests come first,
 # so that none of them is left for one core alone. A cluster wants the machine for itself.
-test: dev $(WARM)
+test: dev $(WARM) $(KAFKA)
 	@status=0; \
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not spark" || status=$$?; \
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not alone" tests || status=$$?; \
@@ -100,6 +101,11 @@ $(RUN): $(MADE) requirements/build.txt requirements/run.txt pyproject.toml
 $(DEV): $(RUN) requirements/dev.txt
 	@echo "Installing what its tests and checks need"
 	@$(PIP) --require-hashes --no-build-isolation --use-pep517 -r requirements/dev.txt
+	@touch $@
+
+# The broker and Spark's connector, by Maven; where there is none, the tests that need them say so.
+$(KAFKA): $(DEV) tests/kafka/broker.xml tests/kafka/connector.xml
+	@$(BIN)/python -m tests.kafka.jars || echo "The tests of Kafka will try again."
 	@touch $@
 
 $(WARM): $(RUN)

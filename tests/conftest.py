@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from comity.pipeline.session import spark_session, stop_session
+from tests.kafka.broker import Kafka, broker
+from tests.kafka.jars import CONNECTOR, jars
 from tests.s3 import ObjectStore, object_store
 
 ROOT = Path(__file__).parent.parent
@@ -71,9 +74,24 @@ def spark() -> Iterator[SparkSession]:
     places = [str(ROOT), str(ROOT / "src"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, places)))
-        session = spark_session("local[2]", app_name="comity-tests", brief=True)
+        session = spark_session("local[2]", app_name="comity-tests", brief=True, config=kafka_config())
     yield session
     stop_session(session)
+
+
+def kafka_config() -> dict[str, str]:
+    """The setting by which Spark has its connector for Kafka, if it can be had; other tests go on without it."""
+    with suppress(pytest.skip.Exception, pytest.fail.Exception):
+        return {"spark.jars": ",".join(str(jar) for jar in jars(CONNECTOR))}
+    return {}
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Kafka]:
+    """The broker that all tests of a run share, each with topics of its own."""
+    jars(CONNECTOR)  # what Spark reads it with
+    with broker() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
