@@ -119,6 +119,16 @@ class Limits:
     """Bytes of one frame between brokers and clients, without its header; whoever sends a longer one is hung up on."""
     max_batch_events: int = 65_536
     """Events of one such frame."""
+    max_node_connections: int = 4_096
+    """Connections of a broker at the same time; beyond it one that has not said hello is closed, or the new one is."""
+    max_send_queue_bytes: int = 16_777_216
+    """Bytes that wait for one neighbour or client; what goes beyond is stored if it is durable, else it is left out."""
+    max_window_bytes: int = 4_194_304
+    """Bytes of frames of events that a neighbour or client may send before the broker is done with the first ones."""
+    max_subscription_chars: int = 65_536
+    """Characters of one filter in a network of brokers."""
+    max_client_subscriptions: int = 10_000
+    """Subscriptions that one client of a broker may have."""
     max_landed_rows: int = 50_000
     """Records of one file that a live source lands in."""
     max_landed_bytes: int = 33_554_432

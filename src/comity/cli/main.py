@@ -25,6 +25,7 @@ from comity.cli import (
     profiles,
     relate,
     replay,
+    serve,
     trace,
     types,
     units,
@@ -50,6 +51,7 @@ app.command(epilog=lint.EXAMPLE)(lint.lint)
 app.command(epilog=relate.EXAMPLE)(relate.relate)
 app.command(epilog=match.EXAMPLE)(match.match)
 app.command(epilog=run_command.EXAMPLE)(run_command.run)
+app.command(epilog=serve.EXAMPLE)(serve.serve)
 app.command(epilog=explain.EXPLAIN_EXAMPLE)(explain.explain)
 app.command(epilog=explain.WHY_EXAMPLE)(explain.why)
 app.command(epilog=detect.EXAMPLE)(detect.detect)

@@ -1,0 +1,138 @@
+"""`comity serve`: a node of a network, until it is stopped."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from comity.cli.logs import LogFormat, LogFormatOption, LogOption, logging_to
+from comity.cli.metrics import MetricsFileOption, MetricsHostOption, MetricsPortOption
+from comity.cli.options import option
+from comity.cli.output import console, write_json
+from comity.cli.session import Format, FormatOption, Session
+from comity.errors import Misuse, Place
+from comity.run.metrics import LOOPBACK
+
+if TYPE_CHECKING:
+    from comity.server.node import BrokerNode
+    from comity.server.settings import ClientToken, NodeSettings, TlsFiles
+
+EXAMPLE = "Example:  comity serve --broker north --listen 127.0.0.1:7470 --peer 127.0.0.1:7471"
+
+
+class Routing(StrEnum):
+    """How much brokers tell each other of what is wanted behind them."""
+
+    FLOODING = "flooding"
+    SIMPLE = "simple"
+    IDENTITY = "identity"
+    COVERING = "covering"
+    MERGING = "merging"
+    IMPERFECT = "imperfect"
+
+
+def serve(
+    context: typer.Context,
+    broker: Annotated[str, option("NAME", "Be a broker, called NAME in its network.", "--broker")],
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 is a free one.")] = (
+        "127.0.0.1:7470"
+    ),
+    peer: Annotated[
+        list[str] | None, option("HOST:PORT", "Another broker to be linked to. May be repeated.", "--peer")
+    ] = None,
+    strategy: Annotated[Routing, typer.Option(help="The same for all brokers of a network.")] = Routing.COVERING,
+    advertisements: Annotated[
+        bool, typer.Option("--advertisements", help="Publishers advertise, and subscriptions go to them only.")
+    ] = False,
+    notices: Annotated[
+        bool, typer.Option("--notices", help="Publish who subscribes and advertises, as events that one subscribes to.")
+    ] = False,
+    lease: Annotated[
+        float | None,
+        option("SECONDS", "Forget what a neighbour told if it does not say so again in time.", "--lease"),
+    ] = None,
+    silence: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.5, help="Take somebody for gone who is silent for so long.")
+    ] = 15.0,
+    store: Annotated[
+        Path | None, option("DIR", "Folder in which events wait for durable subscribers.", "--store")
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, option("FILE", "Our certificate (PEM); it names the broker.", "--tls-cert")
+    ] = None,
+    tls_key: Annotated[Path | None, option("FILE", "Its key; default: in the same file.", "--tls-key")] = None,
+    tls_ca: Annotated[
+        Path | None, option("FILE", "Authorities that the certificates of all others are of.", "--tls-ca")
+    ] = None,
+    client_token: Annotated[
+        Path | None, option("FILE", "A file with a text that clients must give.", "--client-token")
+    ] = None,
+    metrics: MetricsFileOption = None,
+    metrics_port: MetricsPortOption = None,
+    metrics_host: MetricsHostOption = LOOPBACK,
+    log_file: LogOption = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Run a node of a network until Ctrl-C or SIGTERM.
+
+    A broker takes in events from clients and other brokers, and passes each on to those who want it. It prints a line
+    when it listens.
+    """
+    from comity.route.policy import Policy, Strategy
+    from comity.server.serve import run_node
+    from comity.server.settings import SLICE, Address, NodeSettings
+
+    settings = NodeSettings(
+        broker,
+        Address.read(listen),
+        tuple(Address.read(one) for one in peer or ()),
+        Policy(Strategy(strategy.value), advertisements, lease_s=lease, notices=notices, slice=SLICE),
+        _tls(tls_cert, tls_key, tls_ca),
+        store,
+        _token(client_token),
+        silence,
+    )
+    session = context.ensure_object(Session)
+    with ExitStack() as stack:
+        stack.enter_context(logging_to(log_file, log_format, verbose=session.verbose))
+        run_node(settings, lambda node: _ready(node, settings, format))
+
+
+def _ready(node: BrokerNode, settings: NodeSettings, format: Format) -> None:
+    """The line by which whoever started us knows that we are there."""
+    told = {"broker": node.name, "address": node.address, "strategy": settings.policy.strategy.value}
+    if format is Format.JSON:
+        write_json({**told, "advertisements": settings.policy.advertisements})
+        return
+    also = " with advertisements" if settings.policy.advertisements else ""
+    console().print(f"broker {node.name} listens on {node.address}, {told['strategy']}{also}")
+
+
+def _tls(certificate: Path | None, key: Path | None, authorities: Path | None) -> TlsFiles | None:
+    from comity.server.settings import TlsFiles
+
+    if certificate is None and key is None and authorities is None:
+        return None
+    if certificate is None or authorities is None:
+        hint = "give --tls-cert and --tls-ca, and --tls-key unless the key is in the file of the certificate"
+        raise Misuse("TLS needs a certificate, and the authorities of the others", code="bad-usage", hint=hint)
+    return TlsFiles(certificate, key if key is not None else certificate, authorities)
+
+
+def _token(path: Path | None) -> ClientToken | None:
+    from comity.server.settings import ClientToken
+
+    if path is None:
+        return None
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise Misuse(f"cannot be read: {error.strerror}", code="unreadable-file", place=Place(str(path))) from error
+    if not text:
+        raise Misuse("the file holds no token", code="bad-usage", place=Place(str(path)))
+    return ClientToken(text)

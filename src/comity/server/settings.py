@@ -1,0 +1,83 @@
+"""What a node is told when it is started."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from comity.errors import Misuse
+from comity.route.policy import Policy
+
+SLICE = 16
+"""Filters that a step of the routing looks at again, so that events go between the parts of a large change."""
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+
+
+class Address(NamedTuple):
+    """Where somebody listens.
+
+    >>> Address.read("[::1]:7470"), str(Address("::1", 7470))
+    (Address(host='::1', port=7470), '[::1]:7470')
+    """
+
+    host: str
+    port: int
+
+    @classmethod
+    def read(cls, text: str) -> Address:
+        host, colon, port = text.rpartition(":")
+        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+            hint = "write HOST:PORT, as in 127.0.0.1:7470 or [::1]:7470"
+            raise Misuse(f"{text[:100]!r} is no address", code="bad-address", hint=hint)
+        return cls(host, int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class TlsFiles(NamedTuple):
+    """PEM files: our certificate, its key, and the authorities whose certificates others must have."""
+
+    certificate: Path
+    key: Path
+    authorities: Path
+
+
+class ClientToken:
+    """A text that is compared, and never shown."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def is_same(self, other: str | None) -> bool:
+        """Whether somebody knows it; how long that takes tells nothing of it."""
+        from hmac import compare_digest
+
+        return other is not None and compare_digest(self._text.encode(), other.encode())
+
+    def __repr__(self) -> str:
+        return "ClientToken(***)"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """A node: its name, where it listens, and whom it is linked to."""
+
+    name: str
+    listen: Address
+    peers: tuple[Address, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+    tls: TlsFiles | None = None
+    store: Path | None = None
+    client_token: ClientToken | None = None
+    """What clients must say; None: nothing."""
+    silence_s: float = 15.0
+    """After so long without a byte somebody is taken for gone."""
+
+    def __post_init__(self) -> None:
+        if _NAME.fullmatch(self.name) is None:
+            hint = "use up to 100 letters, digits, dots, hyphens and underscores, as in `north-1`"
+            raise Misuse(f"{self.name[:120]!r} is no name of a broker", code="bad-broker-name", hint=hint)
