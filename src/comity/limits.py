@@ -59,6 +59,8 @@ class Limits:
     """Conjunctions that one profile is turned into for matching; what goes beyond is tested event by event."""
     max_profile_cost: int = 10_000
     """Worst-case cost of one profile in matching, in the unit of `match/cost.py`; a dearer one is refused."""
+    max_learned_types: int = 256
+    """Types of events without declarations that a broker reads as columns; events of further ones are read singly."""
     max_merged_filters: int = 64
     """Filters that a broker puts together in one attribute; with each of them that comes or goes all are told anew."""
     profile_lock_timeout_ms: int = 60_000

@@ -16,7 +16,7 @@ from comity.route.messages import Control, Entry, Key, Outgoing, Refresh, SendEv
 from comity.route.notices import RESERVED, Cause, RoutingNotice
 from comity.route.policy import Policy, Strategy
 from comity.route.telling import Telling
-from comity.route.wanted import HERE, Held, holder_of
+from comity.route.wanted import HERE, Held, Wanted, holder_of
 
 _REFRESHES = 3
 """Times that a lease is refreshed before it would end."""
@@ -328,6 +328,21 @@ class RoutingBroker:
     def filters(self, topic: Topic = Topic.SUBSCRIPTIONS) -> tuple[RouteFilter, ...]:
         """All filters that the broker knows of, each once."""
         return tuple(self._tellings[topic].demand.by_filter)
+
+    def wanted(self, filter: RouteFilter) -> Wanted | None:
+        """Who wants what passes the filter; None: nobody."""
+        return self._tellings[Topic.SUBSCRIPTIONS].demand.by_filter.get(filter)
+
+    def watch(self) -> dict[RouteFilter, None]:
+        """The filters that anybody wants; those that somebody begins or ceases to want are added as this happens."""
+        telling = self._tellings[Topic.SUBSCRIPTIONS]
+        if telling.watched is None:
+            telling.watched = dict.fromkeys(telling.demand.by_filter)
+        return telling.watched
+
+    def sends_everything(self, neighbour: str) -> bool:
+        """Whether the neighbour gets every event, whatever it wants."""
+        return self.policy.strategy is Strategy.FLOODING
 
     def table(self, neighbour: str, topic: Topic) -> tuple[Entry, ...]:
         """What the neighbour told. Who floods takes everything to be wanted, and not to be missed."""

@@ -31,6 +31,8 @@ class Telling:
         self._meets = pool.meetings.wanted if policy.advertisements and topic is Topic.SUBSCRIPTIONS else None
         self._counts = policy.strategy is Strategy.SIMPLE
         """Whether it matters how often a filter is wanted."""
+        self.watched: dict[RouteFilter, None] | None = None
+        """Filters of which somebody looks at who wants them, as they change."""
 
     @property
     def is_settled(self) -> bool:
@@ -43,15 +45,21 @@ class Telling:
         """One more wants the filter."""
         if filter not in self.demand.by_filter and self._meets is not None:
             self._meets.add(filter)
+        self._watch(filter)
         if self.demand.add(filter, holder) or self._counts:
             self._touched[filter] = None
 
     def remove(self, filter: RouteFilter, holder: Holder) -> None:
         """One less wants the filter."""
+        self._watch(filter)
         if self.demand.remove(filter, holder) or self._counts:
             self._touched[filter] = None
         if filter not in self.demand.by_filter and self._meets is not None:
             self._meets.remove(filter)
+
+    def _watch(self, filter: RouteFilter) -> None:
+        if self.watched is not None:
+            self.watched[filter] = None
 
     def hold(self, held: Held) -> None:
         """A client of the broker takes it up."""

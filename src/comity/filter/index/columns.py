@@ -52,6 +52,15 @@ class Growing:
         self._data[self.size] = value
         self.size += 1
 
+    def extend(self, size: int) -> None:
+        """Make it at least so long, by zeros."""
+        if size > len(self._data):
+            self._data = np.concatenate(
+                [self._data, np.zeros(max(size, 2 * self.size) - len(self._data), self._data.dtype)]
+            )
+        self._data[self.size : size] = 0
+        self.size = max(self.size, size)
+
     @property
     def view(self) -> NDArray[Any]:
         """What it holds; writing there changes it."""
