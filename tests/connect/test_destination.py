@@ -39,7 +39,7 @@ def test_at_an_address_there_are_tables_and_their_state_elsewhere(tmp_path: Path
         (ADDRESS, Results.PARQUET, {}, "no-renaming"),
         (ADDRESS, Results.DELTA, {"is_stream": True}, "no-state"),
         ("out", Results.DELTA, {"state": Path("state")}, "needless-state"),
-        ("out", Results.PARQUET, {"typed": True}, "not-typed"),
+        ("out", Results.JSONL, {"typed": True}, "not-typed"),
         ("ftp://host/out", Results.DELTA, {}, "unknown-storage"),
         ("s3://key:secret@lake/out", Results.DELTA, {}, "secret-in-address"),
     ],

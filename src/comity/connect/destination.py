@@ -36,8 +36,9 @@ class Destination:
     ) -> Destination:
         """Where results go that are to be written in this form to a path or an address."""
         is_delta = results is Results.DELTA
-        if typed and not is_delta:
-            raise Misuse("only tables are typed", code="not-typed", hint="say --results delta, or leave out --typed")
+        if typed and results is Results.JSONL:
+            hint = "say --results parquet or --results delta, or leave out --typed"
+            raise Misuse("lines of JSON have no types", code="not-typed", hint=hint)
         if not is_address(out):
             if state is not None:
                 hint = "leave out --state, which is for tables in an object store"

@@ -31,6 +31,9 @@ LANDING = ".landing"
 LATE = "late"
 """The folder of events that came too late to take part in patterns."""
 
+PROFILES = "profiles"
+"""The folder of results that are typed, in which each profile has its own."""
+
 CHECKPOINT = ".checkpoint"
 """Where Spark notes how far a stream has come."""
 
@@ -44,7 +47,7 @@ class Results(StrEnum):
     JSONL = "jsonl"
     """`SUBSCRIBER/*.jsonl`."""
     PARQUET = "parquet"
-    """`day=YYYY-MM-DD/subscriber=SUBSCRIBER/*.parquet`."""
+    """`day=YYYY-MM-DD/subscriber=SUBSCRIBER/*.parquet`; `profiles/PROFILE/day=YYYY-MM-DD/*.parquet` if it is typed."""
     DELTA = "delta"
     """Tables `notifications`, `rejected` and `late`, of which a commit says what is in them."""
 
@@ -56,9 +59,13 @@ class StagedFile:
     to: str
     path: Path
     day: str | None = None
+    profile: str | None = None
+    """Of which profile, if it is typed."""
 
     def target(self, out: Path) -> Path:
         """The folder in which it is read."""
+        if self.profile is not None:
+            return out / PROFILES / self.profile / f"day={self.day}"
         return out / self.to if self.day is None else out / f"day={self.day}" / f"subscriber={self.to}"
 
     @property
@@ -115,7 +122,7 @@ def publish_batch(
 
 
 def _prefix(batch: int | None, *, at_end: bool = False) -> str:
-    return "part" if batch is None else f"batch-{batch:08d}" + ("-end" if at_end else "")
+    return "part" if batch is None or batch < 0 else f"batch-{batch:08d}" + ("-end" if at_end else "")
 
 
 def _publish_files(staged: Iterable[StagedFile], out: Path, lines: Iterable[str], prefix: str) -> None:

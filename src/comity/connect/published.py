@@ -17,7 +17,8 @@ import msgspec
 
 from comity.connect.courier import SendFailure, Settled
 from comity.connect.dead_letters import NO_NOTIFICATION
-from comity.connect.notification import identity_of
+from comity.connect.folder import PROFILES
+from comity.connect.notification import Identity, identity_of
 from comity.connect.port import Message
 from comity.event.times import format_timestamp
 
@@ -96,6 +97,18 @@ def stored_keys(out: Path, subscribers: Iterable[str]) -> Iterator[tuple[str, st
                     if isinstance(message, Message):
                         found = identity_of(message.line)
                         yield found.key, found.day
+    for path in sorted(out.glob(f"{PROFILES}/*/day=*/part-*.parquet")):
+        yield from _typed_keys(path)
+
+
+def _typed_keys(path: Path) -> Iterator[tuple[str, str]]:
+    import pyarrow.parquet as pq
+
+    profile, day = path.parent.parent.name, path.parent.name.removeprefix("day=")
+    with pq.ParquetFile(path) as file:
+        for rows in file.iter_batches(_ROWS_AT_ONCE, columns=["source", "id"]):
+            for source, id in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+                yield Identity(profile, source, id, day).key, day
 
 
 def _text_lines(path: Path) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ earlier attempt; in tables, where it is seen as soon as it counts, it is left ou
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,12 +22,13 @@ import pyarrow as pa
 from comity.connect.commits import FOLDER as FILE_NOTES
 from comity.connect.commits import Commit, Commits, check_on_start
 from comity.connect.delivered import DeliveredSize
-from comity.connect.folder import Results, StagedFile, publish_batch
+from comity.connect.folder import PROFILES, Results, StagedFile, publish_batch
 from comity.connect.published import stored_keys
 from comity.connect.staged import StagedResults
 from comity.connect.tables.notes import FOLDER as TABLE_NOTES
 from comity.connect.tables.notes import TableCommits, TableNote
 from comity.connect.tables.parts import TableFile, TableLayout, TableParts
+from comity.connect.typed_files import TypedResults
 from comity.errors import Misuse, Place
 from comity.event.types import AttributeType
 from comity.limits import limits
@@ -68,9 +70,14 @@ class FolderParts:
 
     folder: str
     results: Results
+    layout: TableLayout | None = None
+    """The columns of typed results."""
 
-    def open(self) -> StagedResults:
-        return StagedResults(Path(self.folder), self.results, f"part-{uuid4().hex}")
+    def open(self) -> StagedResults | TypedResults:
+        name = f"part-{uuid4().hex}"
+        if self.layout is not None:
+            return TypedResults(Path(self.folder), self.layout, name)
+        return StagedResults(Path(self.folder), self.results, name)
 
     def path(self, file: WrittenFile) -> Path | None:
         return file.path if isinstance(file, StagedFile) else None
@@ -131,13 +138,15 @@ class Target(ABC):
 
 @dataclass(slots=True)
 class FolderTarget(Target):
-    """A folder of JSON Lines or Parquet."""
+    """A folder of JSON Lines or Parquet, which may be typed."""
 
     out: Path
     results: Results = Results.JSONL
     subscribers: Callable[[], Iterable[str]] = tuple
     """Who may have results from before the stream."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    layout: TableLayout | None = None
+    """The columns of typed results."""
     _commits: Commits | None = field(default=None, init=False)
 
     @property
@@ -158,6 +167,8 @@ class FolderTarget(Target):
     def check(self) -> int | None:
         if (self.out / TABLE_NOTES).exists():
             raise _other_form(self.out, "tables")
+        if self.layout is None and (self.out / PROFILES).is_dir() and any((self.out / PROFILES).glob("*/day=*")):
+            raise _other_form(self.out, "typed")
         return check_on_start(self.out)
 
     def is_counted(self, number: int) -> bool:
@@ -167,10 +178,11 @@ class FolderTarget(Target):
         return self.commits.before(number)
 
     def take_profiles(self, types: Callable[[], Mapping[str, Mapping[str, AttributeType]]]) -> None:
-        """Files have no types."""
+        if self.layout is not None:
+            self.layout = TableLayout.of(types())
 
     def parts(self, work: Path, number: int) -> FolderParts:
-        return FolderParts(str(work / "results"), self.results)
+        return FolderParts(str(work / "results"), self.results, self.layout)
 
     def publish(
         self,
@@ -186,7 +198,17 @@ class FolderTarget(Target):
         self.commits.commit(number, after)
 
     def publish_end(self, number: int, files: Iterable[StagedFile], names: Sequence[str]) -> None:
-        publish_batch(files, self.out, names, self.results, number, is_again=True, at_end=True)
+        if self.layout is None:
+            publish_batch(files, self.out, names, self.results, number, is_again=True, at_end=True)
+            return
+        work = self.out / f".work-end-{uuid4().hex[:12]}"
+        part = TypedResults(work, self.layout, "part")
+        for file in files:
+            if lines := file.path.read_bytes().splitlines():
+                part.put_all(file.to, pa.array(lines, pa.binary()))
+        part.close()
+        publish_batch(part.files, self.out, names, self.results, number, is_again=True, at_end=True)
+        shutil.rmtree(work, ignore_errors=True)
 
     def remembered(self) -> DeliveredSize:
         return self.commits.remembered()

@@ -29,10 +29,10 @@ from comity.pipeline.given import EventColumns, GivenEvents
 from comity.pipeline.guest import is_remote, our_settings
 from comity.pipeline.laps import Laps
 from comity.pipeline.stream import LEFT_OUT, CurrentFederation, StreamRun
-from comity.pipeline.tables import tables_of
+from comity.pipeline.tables import tables_of, typed_files_of
 from comity.plan.loading import federation_of
 from comity.plan.stages import Summary
-from comity.storage.access import StorageAccess
+from comity.storage.access import NO_ACCESS, StorageAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +144,26 @@ class EventStream:
         out: str | Path,
         *,
         results: Results | str = Results.JSONL,
+        typed: bool = False,
         trigger_s: float = 1.0,
         until_empty: bool = False,
         on_batch: Callable[[int, Summary], None] = lambda number, summary: None,
     ) -> DeliveringQuery:
         """Begin to deliver into a folder as `comity run --stream` does, which all workers must share.
 
-        `until_empty` ends it when all is read that is there; `on_batch` is told what each batch did.
+        With `typed` and Parquet an attribute is a column; `until_empty` ends it when all is read that is there;
+        `on_batch` is told what each batch did.
         """
         if results == Results.DELTA:
-            return self.to_table(out, trigger_s=trigger_s, until_empty=until_empty, on_batch=on_batch)
-        folder = Path(out).resolve()
+            return self.to_table(out, typed=typed, trigger_s=trigger_s, until_empty=until_empty, on_batch=on_batch)
+        to = Destination.of(str(out), Results(results), NO_ACCESS, typed=typed, is_stream=True)
         stream = FrameStream(
-            self.federation, out=folder, on_batch=on_batch, results=Results(results), columns=self.columns
+            self.federation,
+            out=to.folder,
+            on_batch=on_batch,
+            results=Results(results),
+            target=typed_files_of(to, lambda: self.federation.current().domains),
+            columns=self.columns,
         )
         return self._begun(stream, trigger_s, until_empty=until_empty)
 

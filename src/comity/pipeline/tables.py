@@ -1,8 +1,8 @@
-"""Results of a plan as tables: which types their columns have, and a run over stored events as one batch of them."""
+"""Results with types: which their columns have, and a run over stored events as one batch of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from comity.connect.commits import Commit
 from comity.connect.delivered import EARLIER
 from comity.connect.destination import Destination
-from comity.connect.folder import CHECKPOINT, REJECTED
+from comity.connect.folder import CHECKPOINT, REJECTED, Results
 from comity.connect.tables.parts import TableLayout
-from comity.connect.target import TableTarget, Target
+from comity.connect.target import FolderTarget, TableTarget, Target
 from comity.event.types import AttributeType
 from comity.event.window import Window
 from comity.pipeline.batch import PlanBatch
@@ -43,9 +43,7 @@ def attributes_of_profiles(ways: Ways) -> dict[str, Mapping[str, AttributeType]]
     return {profile: attributes_of(own) for profile, own in found.items()}
 
 
-def deliver_into_tables(
-    prepared: PreparedPlan, tables: Tables, window: Window, staging: Path, target: Target
-) -> Summary:
+def deliver_into(prepared: PreparedPlan, tables: Tables, window: Window, staging: Path, target: Target) -> Summary:
     """Deliver what is in tables of stored events, as one batch, which counts when this returns."""
     target.take_profiles(lambda: attributes_of_profiles(prepared.work.ways))
     buckets = bucket_count(prepared.spark)
@@ -63,6 +61,11 @@ def deliver_into_tables(
     after = writing.after.having_seen(figures.newest)
     target.publish(EARLIER, writing.done.files, [*prepared.plan.subscribers, REJECTED], after, is_again=False)
     return writing.done.summary(prepared.plan, figures)
+
+
+def typed_files_of(to: Destination, subscribers: Callable[[], Iterable[str]]) -> FolderTarget | None:
+    """The files with types that a stream writes, if it is to."""
+    return FolderTarget(to.folder, Results.PARQUET, subscribers, layout=TableLayout({})) if to.is_typed else None
 
 
 def tables_of(to: Destination) -> TableTarget:

@@ -48,8 +48,8 @@ _DROPS_EMPTY = "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelatio
 class BucketWritten:
     """What a task did with its bucket."""
 
-    staged: list[tuple[str, str, str | None]] = field(default_factory=list)
-    """Target, path and day of each file of results that is published later."""
+    staged: list[tuple[str, str, str | None, str | None]] = field(default_factory=list)
+    """Target, path, day and profile of each file of results that is published later."""
     tables: list[TableFile] = field(default_factory=list)
     """Files of results that stand in tables."""
     keys: WrittenKeys | None = None
@@ -71,7 +71,7 @@ class BatchWritten:
     @property
     def staged(self) -> Iterator[StagedFile]:
         """The files of results that are published later."""
-        return (StagedFile(to, Path(path), day) for one in self.buckets for to, path, day in one.staged)
+        return (StagedFile(to, Path(path), *more) for one in self.buckets for to, path, *more in one.staged)
 
     @property
     def files(self) -> Iterator[StagedFile | TableFile]:
@@ -192,7 +192,11 @@ class _Bucket:
             writer = self.writer
             written = note_keys(writer.keys, self.known_files, new, writer.batch, self.bucket, writer.day)
         return BucketWritten(
-            [(file.to, str(file.path), file.day) for file in self.part.files if isinstance(file, StagedFile)],
+            [
+                (file.to, str(file.path), file.day, file.profile)
+                for file in self.part.files
+                if isinstance(file, StagedFile)
+            ],
             [file for file in self.part.files if isinstance(file, TableFile)],
             written,
             dict(self.delivered),

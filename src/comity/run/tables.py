@@ -12,7 +12,7 @@ from comity.connect.folder import Results
 from comity.errors import Misuse, Place
 
 if TYPE_CHECKING:
-    from comity.connect.target import TableTarget
+    from comity.connect.target import Target
     from comity.run.request import RunRequest
 
 
@@ -27,26 +27,31 @@ def removed_if_passing(request: RunRequest) -> Iterator[None]:
 
 
 def check_tables(request: RunRequest, *, on_spark: bool) -> None:
-    """Raise `Misuse` for what does not work with tables."""
-    if request.results is not Results.DELTA:
+    """Raise `Misuse` for what does not work with tables, or with files that are typed."""
+    if request.results is Results.DELTA:
+        check_delta()
+    elif not request.is_typed:
         return
-    check_delta()
     place = Place(request.shown)
     if not on_spark:
         hint = "leave out --engine local, or choose another form of results"
-        raise Misuse("tables are written on Spark", code="no-local-tables", place=place, hint=hint)
+        raise Misuse("typed columns are written on Spark", code="no-local-tables", place=place, hint=hint)
     if request.federation.sinks or request.print_lines:
-        hint = "write a folder of JSON Lines or Parquet for them, or leave out `deliver:` and --print"
-        raise Misuse(
-            "sinks are sent what is in files, not in tables", code="no-sinks-of-tables", place=place, hint=hint
-        )
+        hint = "write JSON Lines for them, or Parquet without --typed, or leave out `deliver:` and --print"
+        reason = "sinks are sent what is in files without types, not in tables"
+        raise Misuse(reason, code="no-sinks-of-tables", place=place, hint=hint)
 
 
-def table_target(request: RunRequest, *, goes_on: bool = False) -> TableTarget | None:
-    """The tables that a run writes; those of an earlier one are removed if they may be, or gone on with."""
+def typed_target(request: RunRequest, *, goes_on: bool = False) -> Target | None:
+    """The tables or the typed files that a run writes; None for any other form of results.
+
+    Tables of an earlier one are removed if they may be, or gone on with.
+    """
     from comity.connect.tables.parts import TableLayout
-    from comity.connect.target import TableTarget
+    from comity.connect.target import FolderTarget, TableTarget
 
+    if request.tables is None and request.is_typed:
+        return FolderTarget(request.out, request.results, lambda: request.federation.domains, layout=TableLayout({}))
     if request.tables is None:
         return None
     target = TableTarget(request.tables, TableLayout({} if request.is_typed else None))

@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from comity.connect.commits import Commit
 from comity.connect.delivered import EARLIER, DeliveredSize
-from comity.connect.folder import LATE, REJECTED
+from comity.connect.folder import LATE, PROFILES, REJECTED
 from comity.connect.key_files import KEYS, check_content, check_size
 from comity.connect.sealed import note_in, sealed_note
 from comity.connect.tables.delta import BatchTable, CommittedBatch
 from comity.connect.tables.parts import TableFile, TableLayout
-from comity.connect.tables.rows import NOTIFICATIONS, PROFILES
+from comity.connect.tables.rows import NOTIFICATIONS
 from comity.errors import Misuse, Place
 from comity.limits import limited, limits
 from comity.storage.place import Storage

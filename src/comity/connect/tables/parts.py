@@ -11,12 +11,11 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.connect.folder import LATE, REJECTED, StagedFile
+from comity.connect.folder import LATE, PROFILES, REJECTED, StagedFile
 from comity.connect.tables.rows import (
     LATE_SCHEMA,
     NOTIFICATION_SCHEMA,
     NOTIFICATIONS,
-    PROFILES,
     REJECTED_SCHEMA,
     EventLine,
     TypedRows,

@@ -18,8 +18,6 @@ from comity.event.formats.csv import ENVELOPE_COLUMNS
 
 NOTIFICATIONS = "notifications"
 """The table of all notifications, where tables are not typed."""
-PROFILES = "profiles"
-"""The folder of the tables of profiles, where they are."""
 
 _TEXT, _TIME = pa.string(), pa.timestamp("us", "UTC")
 _ENVELOPE = [(name, _TIME if name == "time" else _TEXT) for name in ENVELOPE_COLUMNS]

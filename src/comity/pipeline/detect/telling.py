@@ -99,7 +99,7 @@ class ReportWriter:
             staged.put_all(LATE, pa.array(list(came.late), pa.binary()))
         staged.close()
         return BucketTold(
-            [(file.to, str(file.path), file.day) for file in staged.files],
+            [(file.to, str(file.path), file.day, None) for file in staged.files],
             [],
             None,
             delivered,
