@@ -25,6 +25,7 @@ from workload_pipeline import write_events, write_federation
 from comity.pipeline.session import spark_session, stop_session
 from comity.run.choice import Estimate
 from comity.run.request import Engine
+from comity.run.sources import StoredFiles
 
 
 @dataclass(slots=True)
@@ -75,7 +76,7 @@ def _events(counts: list[int], folder: Path) -> dict[int, list[str]]:
 
 
 def _cases(count: int, files: list[str], folder: Path) -> list[EngineCase]:
-    estimate = Estimate.of(files)
+    estimate = Estimate.of(StoredFiles(files))
     seconds = {Engine.LOCAL: estimate.here_s, Engine.SPARK: estimate.spark_s}
     return [
         EngineCase(one.value, "jsonl", partial(_run, one, files, folder), count, seconds[one], estimate.bytes)

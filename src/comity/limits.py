@@ -93,6 +93,10 @@ class Limits:
     """Bytes of a file of delivered keys up to which it is checked when a stream starts; `comity doctor` checks any."""
     max_copies_bytes: int = 10_737_418_240
     """Bytes of copies that workers keep of files in an object store, on the disk of their machine."""
+    max_fetched_bytes: int = 10_737_418_240
+    """Bytes of one file in an object store that are fetched to be read here; a larger one is not read."""
+    max_matching_files: int = 1_000_000
+    """Files and folders that one pattern may stand for."""
     max_storage_s: int = 60
     """Seconds, more or less, for which a request is sent again that an object store refuses or does not answer."""
     max_future_s: int = 86_400

@@ -8,7 +8,7 @@ from pathlib import Path
 from comity.federation import load
 from comity.run.choice import Estimate
 from comity.run.request import Engine, RunRequest
-from comity.run.sources import event_sources
+from comity.run.sources import StoredFiles, event_sources
 from comity.run.stored import run_stored
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_houses"
@@ -34,8 +34,8 @@ def test_packed_files_count_for_what_is_in_them(tmp_path: Path) -> None:
     plain, packed = tmp_path / "a.jsonl", tmp_path / "a.jsonl.gz"
     plain.write_bytes(b"x" * 1000)
     packed.write_bytes(gzip.compress(b"x" * 1000, mtime=0))
-    assert Estimate.of([str(plain)]).bytes == 1000
-    assert Estimate.of([str(packed)]).bytes == 8 * packed.stat().st_size
+    assert Estimate.of(StoredFiles([str(plain)])).bytes == 1000
+    assert Estimate.of(StoredFiles([str(packed)])).bytes == 8 * packed.stat().st_size
 
 
 def test_a_run_on_spark_tells_only_of_what_would_have_been_clearly_quicker() -> None:

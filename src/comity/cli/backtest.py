@@ -34,7 +34,7 @@ def backtest(
     context: typer.Context,
     federation: FederationArgument,
     profile: Annotated[str, option("NAME", "The profile.")],
-    events: Annotated[Path, option("PATH", "Stored events, as for `run`.")],
+    events: Annotated[str, option("PATH", "Stored events, as for `run`.")],
     since: SinceOption = None,
     until: UntilOption = None,
     domain: Annotated[str | None, option("NAME", "For a profile that is in no file: whose.")] = None,
@@ -62,7 +62,7 @@ def backtest(
     request = BacktestRequest(
         federation=with_profile(federation, profile, domain, on, where),
         profile=profile,
-        events=str(events),
+        events=events,
         period=period,
         bucket_s=read_bucket(bucket) if bucket is not None else None,
         out=out,
@@ -116,12 +116,12 @@ def _speaks_unicode() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
 
 
-def _print_next(federation: Path, events: Path, out: Path | None, *, is_new: bool) -> None:
+def _print_next(federation: Path, events: str, out: Path | None, *, is_new: bool) -> None:
     shown = console(stderr=True)
     if is_new:
         shown.print(f"next: add it to the files, `comity profiles add {federation} …`", style="dim")
     if out is not None:
-        command = shlex.join(["comity", "run", str(federation), "--events", str(events), "--out", str(out), "--stream"])
+        command = shlex.join(["comity", "run", str(federation), "--events", events, "--out", str(out), "--stream"])
         shown.print(
             f"the notifications are in {out}; `{command}` goes on live and sends none of them again", style="dim"
         )

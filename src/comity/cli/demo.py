@@ -100,13 +100,12 @@ class _Story:
 
     def in_process(self) -> str:
         """All at once; gives the name of what ran it."""
-        from comity.event.owners import ANYBODY
-        from comity.run.sources import StoredFiles, files_for_spark
+        from comity.run.sources import files_for_spark
         from comity.run.stored import files_here
 
         for wave in self._waves():
             self._tell_what_was_sent(wave)
-        files = StoredFiles(files_for_spark(str(self.example / "events")), ANYBODY)
+        files = files_for_spark(str(self.example / "events"))
         files_here(self.plan, files, self.results, self.federation)
         self._tell_what_arrived()
         return "the in-process engine"

@@ -39,9 +39,8 @@ def run(
         list[str] | None,
         option(
             "PATH",
-            "Events: JSON Lines, CSV, Parquet, XML or Avro, a file or a directory, or - for standard input. "
-            "May be repeated. "
-            "Default: the sources of the domains.",
+            "Events: JSON Lines, CSV, Parquet, XML or Avro, a file or a directory, also by an address (s3a://…) or by "
+            "a pattern, or - for standard input. May be repeated. Default: the sources of the domains.",
         ),
     ] = None,
     engine: Annotated[
@@ -51,7 +50,7 @@ def run(
     spark_config: SparkConfigOption = None,
     results: Annotated[Results, typer.Option(help="The form of the results.")] = Results.JSONL,
     typed: Annotated[
-        bool, typer.Option("--typed", help="With tables: one for each profile, an attribute a column.")
+        bool, typer.Option("--typed", help="With Parquet and tables: apart by profile, an attribute a column.")
     ] = False,
     state: Annotated[
         Path | None, option("DIR", "With tables in a store: folder in which a stream keeps its position.")
@@ -106,7 +105,7 @@ def run(
     request = RunRequest(
         federation,
         found,
-        event_sources(found, federation, events),
+        event_sources(found, federation, events, access),
         to.folder,
         overwrite,
         results,

@@ -11,6 +11,9 @@ from pathlib import Path
 from comity.errors import Misuse, Place
 from comity.event.formats.table import unknown_files
 from comity.logs import log
+from comity.storage.access import NO_ACCESS, StorageAccess
+from comity.storage.lookup import is_pattern, look_up
+from comity.storage.place import is_address
 
 _LOOK_S = 10.0
 """Seconds between two looks for files that nobody reads."""
@@ -24,12 +27,15 @@ class PassedOver:
     _told: set[Path] = field(default_factory=set, init=False)
     _looked_at: float = field(default=0.0, init=False)
 
-    def look(self, folders: Iterable[Path]) -> None:
-        """Tell of new ones; calls that follow closely on one another do not look again."""
+    def look(self, folders: Iterable[str]) -> None:
+        """Tell of new ones; calls that follow closely on one another do not look again.
+
+        Folders of stores are not looked at: each look at one would be paid for.
+        """
         if time.monotonic() - self._looked_at < _LOOK_S:
             return
         self._looked_at = time.monotonic()
-        unknown = [file for folder in folders if folder.is_dir() for file in unknown_files(folder)]
+        unknown = [file for folder in map(Path, folders) if folder.is_dir() for file in unknown_files(folder)]
         new = [file for file in unknown if file not in self._told]
         self._told = set(unknown)  # no more than is there, however many come and go
         if new:
@@ -37,16 +43,20 @@ class PassedOver:
             self.on_unknown(new)
 
 
-def check_folders(folders: Iterable[Path]) -> None:
-    """Raise `Misuse` for what a stream cannot be read from."""
+def check_folders(folders: Iterable[str], access: StorageAccess = NO_ACCESS) -> None:
+    """Raise `Misuse` for what a stream cannot be read from. A folder of a store is there when a file is in it, and one
+    for which a pattern stands may come later.
+    """
     for folder in folders:
-        if not folder.is_dir():
-            raise Misuse("a stream is read from a folder", code="not-a-folder", place=Place(str(folder)))
+        found = look_up(folder, access)
+        is_later = is_address(folder) or is_pattern(folder)
+        if not (is_later if not found else all(one.is_folder for one in found)):
+            raise Misuse("a stream is read from a folder", code="not-a-folder", place=Place(folder))
 
 
 def lag_s(files: Sequence[str]) -> float | None:
-    """How old the oldest of the files is now; None when there is none."""
-    return max((time.time() - _changed_at(file) for file in files), default=None)
+    """How old the oldest of the files of this machine is now; None when there is none."""
+    return max((time.time() - _changed_at(file) for file in files if not is_address(file)), default=None)
 
 
 def _changed_at(file: str) -> float:

@@ -17,9 +17,13 @@ from typing import Any
 import msgspec
 
 from comity.connect.folder import QUARANTINE
+from comity.errors import ComityError
 from comity.event.formats.table import is_file_fault
 from comity.logs import log
+from comity.storage.access import NO_ACCESS, StorageAccess
 from comity.storage.durable import make_folder, sync, write_whole
+from comity.storage.lookup import on_this_machine
+from comity.storage.place import is_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class Quarantine:
     out: Path
     on_file: Callable[[SetAside], None] = lambda one: None
     """Told of each file that is set aside, once in a run."""
+    access: StorageAccess = field(default=NO_ACCESS, repr=False)
+    """How files of stores are fetched."""
     _told: set[tuple[int, str]] = field(default_factory=set, init=False)
 
     @property
@@ -63,30 +69,27 @@ class Quarantine:
         fault = next((one for one in record["faults"] if is_file_fault(one["code"])), None)
         file = record.get("file")
         if fault is not None and file is not None:
-            self._keep(Path(file), record.get("line"), fault, batch)
+            self._keep(file, record.get("line"), fault, batch)
 
-    def _keep(self, file: Path, line: int | None, fault: dict[str, str], batch: int) -> None:
+    def _keep(self, file: str, line: int | None, fault: dict[str, str], batch: int) -> None:
         name = _kept_name(file, batch)
         kept = name if self._copy(file, self.folder / name) else None
-        found = SetAside(str(file), line, fault["reason"], fault["code"], batch, kept)
+        found = SetAside(file, line, fault["reason"], fault["code"], batch, kept)
         write_whole(self.folder / f"{name}.json", msgspec.json.format(msgspec.json.encode(found)) + b"\n")
-        if (batch, str(file)) not in self._told:
-            self._told.add((batch, str(file)))
+        if (batch, file) not in self._told:
+            self._told.add((batch, file))
             log("file set aside", level=WARNING, file=found.file, reason=found.reason, batch=batch)
             self.on_file(found)
 
-    def _copy(self, file: Path, target: Path) -> bool:
+    def _copy(self, file: str, target: Path) -> bool:
         """Keep what is in the file, also when it is removed; a link will do where that is possible."""
         make_folder(self.folder)
         partial = target.with_name(f".{target.name}.partial")
         partial.unlink(missing_ok=True)
         try:
-            try:
-                os.link(file, partial)
-            except OSError:
-                shutil.copyfile(file, partial)
+            self._bring(file, partial)
             sync(partial)
-        except OSError:  # it is gone, or cannot be read at all
+        except (OSError, ComityError):  # it is gone, or cannot be read at all
             partial.unlink(missing_ok=True)
             return target.exists()
         if target.exists() and target.samefile(partial):  # then the system would leave both
@@ -95,9 +98,20 @@ class Quarantine:
             partial.replace(target)
         return True
 
+    def _bring(self, file: str, partial: Path) -> None:
+        if is_address(file):
+            with on_this_machine(file, self.access) as copy:
+                shutil.copyfile(copy, partial)
+            return
+        try:
+            os.link(file, partial)
+        except OSError:
+            shutil.copyfile(file, partial)
 
-def _kept_name(file: Path, batch: int) -> str:
+
+def _kept_name(file: str, batch: int) -> str:
     """Files of one name may come from two folders, and long names are cut to their ends."""
-    end = file.name.encode()[-_MOST_NAME_BYTES:].decode(errors="ignore")
-    place = file.parent if end == file.name else file
-    return f"{batch:08d}-{hashlib.blake2b(str(place).encode(), digest_size=4).hexdigest()}-{end}"
+    folder, _, name = file.rpartition("/")
+    end = name.encode()[-_MOST_NAME_BYTES:].decode(errors="ignore")
+    place = folder if end == name else file
+    return f"{batch:08d}-{hashlib.blake2b(place.encode(), digest_size=4).hexdigest()}-{end}"

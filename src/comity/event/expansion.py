@@ -27,9 +27,9 @@ LEAST_BYTES = 100
 class Expansion:
     """Counts what a file of some size gives."""
 
-    def __init__(self, path: str | Path) -> None:
-        bounds = limits()
-        self._most = max(bounds.free_expansion_bytes, bounds.max_expansion * os.path.getsize(path))
+    def __init__(self, path: str | Path, size: int | None = None) -> None:
+        bounds, own = limits(), os.path.getsize(path) if size is None else size
+        self._most = max(bounds.free_expansion_bytes, bounds.max_expansion * own)
         self._given = 0
 
     def allows(self, size: int) -> bool:

@@ -37,8 +37,8 @@ def read_events(
 
     Files are JSON Lines, CSV, XML (all perhaps with `.gz`), Parquet or Avro; those of a directory come in the order of
     their names, and one of them that cannot be read is rejected as one record. What is not an event comes as
-    `Rejected`, in its place; empty lines are skipped. `name` is what rejected records of a stream, which is JSON Lines,
-    have as file. Events with a time outside of the `window` are rejected, if there is one.
+    `Rejected`, in its place; empty lines are skipped. `name` is what rejected records have as file; a
+    stream is JSON Lines. Events with a time outside of the `window` are rejected, if there is one.
 
     >>> import io
     >>> [event.id for event in read_events(io.BytesIO(b'{"id": "1", "source": "/a", "type": "T"}'))]
@@ -49,17 +49,10 @@ def read_events(
         return _stream_events(sys.stdin.buffer, wanted, name or "-")
     if isinstance(source, str | Path):
         files = event_files(Path(source))
-        return _events_of_each(files, wanted) if Path(source).is_dir() else _file_events(files[0], wanted)
+        return _events_of_each(files, wanted) if Path(source).is_dir() else _file_events(files[0], wanted, name)
     if isinstance(source.read(0), str):
         raise Misuse("events are read from binary streams, this one is text", code="text-stream")
     return _stream_events(source, wanted, name)
-
-
-def read_or_reject(
-    path: str | Path, types: Taxonomy | TypeLookup | None = None, *, window: Window | None = None
-) -> Iterator[Event | Rejected]:
-    """The events of one file of many, which must have a time; a file that cannot be read is rejected as one record."""
-    return _or_rejected(read_events(path, types, require_time=True, window=window), path)
 
 
 def unreadable(file: str, reason: str) -> Rejected:
@@ -98,7 +91,7 @@ class _Wanted:
 
 
 def read_json_lines(
-    path: Path, types: Taxonomy | TypeLookup | None = None, *, after: int = 0
+    path: Path, types: Taxonomy | TypeLookup | None = None, *, name: str | None = None, after: int = 0
 ) -> Iterator[tuple[int, bytes | Rejected]]:
     """Each record of a file as a line of CloudEvents JSON that nobody checked yet, with its number from 1.
 
@@ -109,9 +102,9 @@ def read_json_lines(
     with _readable(path):
         match format.form:
             case Form.DECODED:
-                yield from decoded_apart(format.reader, path, types, after=after)
+                yield from decoded_apart(format.reader, path, types, name=name, after=after)
             case Form.LINES | Form.CSV:
-                yield from _text_lines(path, format, types, after)
+                yield from _text_lines(path, name or str(path), format, types, after)
             case _:
                 assert_never(format.form)
 
@@ -150,16 +143,16 @@ def _or_rejected(records: Iterator[Event | Rejected], path: str | Path) -> Itera
         yield unreadable(str(path), error.message)
 
 
-def _file_events(path: Path, wanted: _Wanted) -> Iterator[Event | Rejected]:
-    format = format_of(path)
+def _file_events(path: Path, wanted: _Wanted, name: str | None = None) -> Iterator[Event | Rejected]:
+    format, told = format_of(path), name or str(path)
     with _readable(path):
         match format.form:
             case Form.DECODED:
-                lines = decoded_apart(format.reader, path, wanted.types)
-                yield from _decoded(lines, wanted, str(path))
+                lines = decoded_apart(format.reader, path, wanted.types, name=told)
+                yield from _decoded(lines, wanted, told)
             case Form.LINES | Form.CSV:
                 with open_file(path, least_line=LEAST_BYTES) as stream:
-                    yield from _stream_events(stream, wanted, str(path), format.form is Form.CSV)
+                    yield from _stream_events(stream, wanted, told, format.form is Form.CSV)
             case _:
                 assert_never(format.form)
 
@@ -170,9 +163,8 @@ def _decoded(lines: Iterable[tuple[int, bytes | Rejected]], wanted: _Wanted, nam
 
 
 def _text_lines(
-    path: Path, format: FileFormat, types: Taxonomy | TypeLookup | None, after: int
+    path: Path, name: str, format: FileFormat, types: Taxonomy | TypeLookup | None, after: int
 ) -> Iterator[tuple[int, bytes | Rejected]]:
-    name = str(path)
     with open_file(path, least_line=LEAST_BYTES) as stream:
         for number, line, header in _numbered(stream, name, format.form is Form.CSV):
             if number <= after:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from comity.event.types import EventType
 from comity.event.validate import Fault, fault
+from comity.storage.lookup import matches
 
 Domains = frozenset[str]
 
@@ -45,7 +46,8 @@ def unknown_type(name: str) -> Fault:
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """By file or folder, as absolute paths: the domains that name it as a source. Without any, nobody is held to it.
+    """By file or folder, as absolute paths or addresses: the domains that name it as a source. Without any, nobody is
+    held to it.
 
     Where a file comes from is told by its path alone, so it is told the same after a crash.
 
@@ -57,14 +59,16 @@ class Owners:
     """
 
     by_path: Mapping[str, Domains] | None = field(default=None, hash=False)
+    patterns: tuple[tuple[str, str], ...] = ()
+    """Patterns of such files and folders, each with the domain that names it."""
 
     @classmethod
-    def of(cls, given: Iterable[tuple[str | Path, str]]) -> Owners:
-        """From paths and the domains that name them; a path may come several times."""
+    def of(cls, given: Iterable[tuple[str | Path, str]], patterns: Iterable[tuple[str, str]] = ()) -> Owners:
+        """From paths or patterns and the domains that name them; one may come several times."""
         found: dict[str, Domains] = {}
         for path, domain in given:
             found[str(path)] = found.get(str(path), frozenset()) | {domain}
-        return cls(found)
+        return cls(found, tuple(patterns))
 
     def domains(self, file: str) -> Domains | None:
         """The domains whose events a file may hold; None when it may hold those of all.
@@ -74,13 +78,26 @@ class Owners:
         """
         if self.by_path is None:
             return None
-        around = next((self.by_path[one] for one in map(str, Path(file).parents) if one in self.by_path), frozenset())
-        return self.by_path.get(file, frozenset()) | around
+        around = next((own for one in _folders_around(file) if (own := self._naming(one))), frozenset())
+        return self._naming(file) | around
+
+    def _naming(self, path: str) -> Domains:
+        """The domains that name just this file or folder."""
+        assert self.by_path is not None, "it was asked whose it is"
+        named = self.by_path.get(path, frozenset())
+        return named | {domain for pattern, domain in self.patterns if matches(path, pattern)}
 
     def types(self, file: str, all: Callable[[str], EventType | None]) -> Callable[[str], EventType | None]:
         """The types that events of a file may have, out of all."""
         domains = self.domains(file)
         return all if domains is None else OwnTypes(all, domains)
+
+
+def _folders_around(file: str) -> Iterator[str]:
+    """The nearest first."""
+    while "/" in file:
+        file = file.rpartition("/")[0]
+        yield file or "/"
 
 
 ANYBODY = Owners()

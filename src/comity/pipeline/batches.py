@@ -36,7 +36,11 @@ from comity.pipeline.doubts import NO_DOUBTS, Attempts, Doubts
 from comity.pipeline.failure import spark_failures
 from comity.pipeline.laps import Laps
 from comity.pipeline.read import Inputs
+from comity.pipeline.stores import check_readable_by_spark
 from comity.plan.stages import Summary
+from comity.storage.access import NO_ACCESS, StorageAccess
+from comity.storage.lookup import is_pattern
+from comity.storage.place import is_address
 
 _WORK = ".work-"
 _EVENT_FILES = "*{" + ",".join(SUFFIXES) + "}"
@@ -60,19 +64,21 @@ class FileStream(ABC):
     on_set_aside: Callable[[SetAside], None] = lambda file: None
     """Told of files that could not be read to their ends."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    access: StorageAccess = field(default=NO_ACCESS, repr=False)
+    """How stores are reached from which files are read."""
     results: Results = field(default=Results.JSONL, init=False)
     quarantine: Quarantine = field(init=False)
     fault: ComityError | None = field(default=None, init=False)
     """What made a batch fail, if that was not Spark, whose own failure says it only in a long text."""
     _lock: FolderLock | None = field(default=None, init=False)
     _bounds: Limits = field(default_factory=limits, init=False)
-    _folders: tuple[Path, ...] = field(default=(), init=False)
+    _folders: tuple[str, ...] = field(default=(), init=False)
     _passed_over: PassedOver = field(init=False)
     _attempted: int | None = field(default=None, init=False)
     """The last batch that this process has tried."""
 
     def __post_init__(self) -> None:
-        self.quarantine = Quarantine(self.out, self.on_set_aside)
+        self.quarantine = Quarantine(self.out, self.on_set_aside, self.access)
         self._passed_over = PassedOver(self.on_unknown)
 
     # What one stream does otherwise than another
@@ -125,7 +131,7 @@ class FileStream(ABC):
     def start(
         self,
         spark: SparkSession,
-        folders: Sequence[Path],
+        folders: Sequence[str | Path],
         *,
         landed: Sequence[Path] = (),
         trigger_s: float,
@@ -136,15 +142,16 @@ class FileStream(ABC):
 
         Files in `landed` folders are ours: they are removed when they are done with.
         """
-        check_folders(folders)
+        self._folders = tuple(map(str, folders))
+        check_folders(self._folders, self.access)
+        check_readable_by_spark(self._folders, spark, self.access)
         self._check_folder()
-        self._folders = tuple(folders)
         self.look_around()
         if self._pattern_batches.states.ends.unpublished is not None:
             self.finish(spark)  # a crash came between noting what is reported at an end and publishing it
         with spark_failures():
-            new = [_new_files(spark, folder, files_per_batch) for folder in folders]
-            new += [_new_files(spark, folder, files_per_batch, cleanSource="delete") for folder in landed]
+            new = [_new_files(spark, _followed(folder), files_per_batch) for folder in self._folders]
+            new += [_new_files(spark, str(folder), files_per_batch, cleanSource="delete") for folder in landed]
             arriving = self._arriving(spark, reduce(DataFrame.union, new) if new else None)
             writer = arriving.writeStream.foreachBatch(self._take_arrived)
             trigger = {"availableNow": True} if until_empty else {"processingTime": f"{trigger_s} seconds"}
@@ -158,7 +165,7 @@ class FileStream(ABC):
     def take_batch(self, spark: SparkSession, files: Sequence[str], number: int, doubts: Doubts = NO_DOUBTS) -> None:
         """Take one batch of files; doing it again changes nothing."""
         laps, work = Laps(), attempt_folder(self.out, number)
-        summary = self._take(spark, Inputs.of(files, doubts), number, work, laps)
+        summary = self._take(spark, Inputs.of(files, doubts, self.access), number, work, laps)
         self._clear(work)
         self.on_batch(number, replace(summary, seconds=laps.seconds, lag_s=lag_s(files)))
 
@@ -224,7 +231,8 @@ class FileStream(ABC):
 
     def _attempt(self, spark: SparkSession, files: list[str], number: int) -> None:
         notes = DoubtNotes(self.out)
-        attempts = Attempts(files, spark, notes.doubts(number), partial(notes.note, number), crashes=True)
+        known, note = notes.doubts(number), partial(notes.note, number)
+        attempts = Attempts(files, spark, known, note, crashes=True, access=self.access)
         try:
             attempts.run(lambda doubts: self.take_batch(spark, files, number, doubts))
         except ComityError as error:
@@ -234,12 +242,22 @@ class FileStream(ABC):
         self.quarantine.forget(number)
 
 
-def _new_files(spark: SparkSession, folder: Path, files_per_batch: int, **options: str) -> DataFrame:
+def _followed(folder: str) -> str:
+    """A folder as Spark follows it. Of one in a store it would say that there is none, as long as no file is in it; of
+    a pattern it does not.
+    """
+    if not is_address(folder) or is_pattern(folder):
+        return folder
+    before, _, name = folder.rpartition("/")
+    return folder if before.endswith("/") else f"{before}/{{{name}}}"
+
+
+def _new_files(spark: SparkSession, folder: str, files_per_batch: int, **options: str) -> DataFrame:
     """The paths of new files, of whatever form; their content is read by the batch."""
     reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).option("maxFilesPerTrigger", files_per_batch)
     # Spark passes over files that are a week older than the newest one it saw, without a word.
     reader = reader.option("maxFileAge", f"{limits().max_age_days + 1}d")
-    return reader.option("pathGlobFilter", _EVENT_FILES).options(**options).load(str(folder)).select("path")
+    return reader.option("pathGlobFilter", _EVENT_FILES).options(**options).load(folder).select("path")
 
 
 def named_files(paths: DataFrame) -> list[str]:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 from urllib.parse import quote
@@ -24,13 +24,23 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from comity.errors import Misuse
 from comity.event.formats.table import OnSpark, format_of
+from comity.event.places import readable_file
 from comity.limits import limits
 from comity.pipeline.failure import cause_of
+from comity.storage.access import NO_ACCESS, StorageAccess
 
 _CRASHED = "Python worker exited unexpectedly"
 _MOST_PARTS = 1_000
-_EXHAUSTED = ("No space left on device", "Disk quota exceeded", "File too large", "Too many open files")
+_EXHAUSTED = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "File too large",
+    "Too many open files",
+    "[storage-failed]",  # of what is fetched
+)
+"""What no file is to blame for."""
 _PAUSE_S = 0.2
 """Before the first new try; it doubles with each."""
 _T = TypeVar("_T")
@@ -66,6 +76,7 @@ class Attempts:
     crashes: bool = False
     """Whether to try again, too, when a worker died and nobody knows of what."""
     pause: Callable[[float], None] = time.sleep
+    access: StorageAccess = field(default=NO_ACCESS, repr=False)
     _tries: Counter[str] = field(default_factory=Counter, init=False)
 
     def run(self, attempt: Callable[[Doubts], _T]) -> _T:
@@ -93,43 +104,43 @@ class Attempts:
         """The files that a failure names; with one of Parquet, all that are as broken, or each would take its tries."""
         text = str(error)
         if any(exhausted in text for exhausted in _EXHAUSTED):
-            return set()  # no file is to blame for that
+            return set()
         read = [file for file in self.files if file not in self.doubts.unreadable]
         blamed = {file for file in read if _names(text, file)}
         if not blamed and self.crashes and _CRASHED in text:
             return set(read) - self.doubts.whole  # a worker that reads a whole file decodes it in another process
         rows = [file for file in read if file not in self.doubts.whole and format_of(file).on_spark is OnSpark.ROWS]
         if len(rows) > 1 and blamed & set(rows):
-            blamed |= _broken_parquet(rows, self.spark)
+            blamed |= _broken_parquet(rows, self.spark, self.access)
         return blamed
 
 
 def _names(text: str, file: str) -> bool:
     """Whether a text names a file, as it is or as a URL, and not another one whose path holds its path."""
-    return any(re.search(rf"(?<!\w){re.escape(path)}(?!\.?\w)", text) for path in (file, quote(file)))
+    return any(re.search(rf"(?<!\w){re.escape(path)}(?!\.?\w)", text) for path in (file, quote(file, safe="/:")))
 
 
-def _broken_parquet(files: Sequence[str], spark: SparkSession) -> set[str]:
+def _broken_parquet(files: Sequence[str], spark: SparkSession, access: StorageAccess) -> set[str]:
     """Those of the files that cannot be read to their ends."""
     paths = spark.createDataFrame([(file,) for file in files], "path string").repartition(min(len(files), _MOST_PARTS))
     try:
-        return {row["path"] for row in paths.mapInArrow(_unreadable_paths, "path string").collect()}
+        return {row["path"] for row in paths.mapInArrow(partial(_unreadable_paths, access), "path string").collect()}
     except (PySparkException, Py4JError):
         return set()  # then the failures name them one after the other
 
 
-def _unreadable_paths(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _unreadable_paths(access: StorageAccess, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        broken = [path for path in batch.column(0).to_pylist() if not _is_readable(path)]
+        broken = [path for path in batch.column(0).to_pylist() if not _is_readable(path, access)]
         yield pa.RecordBatch.from_pydict({"path": pa.array(broken, pa.string())})
 
 
-def _is_readable(path: str) -> bool:
+def _is_readable(path: str, access: StorageAccess) -> bool:
     try:
-        with parquet.ParquetFile(path) as file:
+        with readable_file(path, access) as here, parquet.ParquetFile(here) as file:
             for _ in file.iter_batches():
                 pass
-    except (pa.ArrowException, OSError, ValueError):
+    except (pa.ArrowException, OSError, ValueError, Misuse):
         return False
     return True
 
@@ -141,4 +152,4 @@ def reading(file: str) -> Iterator[None]:
         yield
     except Exception as error:
         reason = str(error) or type(error).__name__
-        raise RuntimeError(f"{Path(file)} cannot be read: {reason}") from error
+        raise RuntimeError(f"{file} cannot be read: {reason}") from error

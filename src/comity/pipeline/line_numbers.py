@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from comity.pipeline.stores import plain_name
 
 FILE, BEGIN = "file", "begin"
 NumberOf = Callable[[int], int | None]
@@ -99,7 +100,7 @@ def lines_before(file: str | None, begin: int) -> int | None:
     if begin == 0:
         return 0
     try:
-        return newlines(plain_path(file) or "", begin) + 1
+        return newlines(plain_name(file) or "", begin) + 1
     except OSError:
         return None
 
@@ -124,10 +125,3 @@ def newlines(file: str, end: int) -> int:
         _counted.clear()
     _counted[key] = (at, count)
     return count
-
-
-def plain_path(address: str | None) -> str | None:
-    """A file of this machine by its path, as the engine names it; Spark knows it by its address."""
-    if address is None or not address.startswith("file:"):
-        return address
-    return unquote(urlsplit(address).path)

@@ -67,7 +67,9 @@ class PreparedPlan:
         if tables.lines is not None:
             found.append(hits_in_lines(tables.lines, self.work, window, self.shared, tables.owners))
         if tables.files or not found:
-            found.append(hits_in_files(tables.files, self.work, window, self.shared, self.spark, tables.owners))
+            found.append(
+                hits_in_files(tables.files, self.work, window, self.shared, self.spark, tables.owners, tables.access)
+            )
         return _together(found)
 
     def doubtful_hits(self, tables: Tables, window: Window) -> DataFrame:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow.parquet import FileMetaData
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
@@ -16,10 +17,16 @@ from comity.event.files import event_files
 from comity.event.formats.parquet import trusted_footer
 from comity.event.formats.table import OnSpark, format_of
 from comity.event.owners import ANYBODY, Domains, Owners
+from comity.event.places import footer_of
 from comity.pipeline.doubts import NO_DOUBTS, Doubts
 from comity.pipeline.facts import Facts, facts_of
 from comity.pipeline.line_numbers import BEGIN, FILE
+from comity.pipeline.stores import is_spark_own, readable_by_spark
 from comity.pipeline.wrap import NO_GLOBS, looks_like_a_pattern, read_lines
+from comity.storage.access import NO_ACCESS, StorageAccess
+from comity.storage.place import is_address
+
+_FOOTERS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +39,11 @@ class Inputs:
     """What workers read themselves: CSV, XML and Avro, and compressed files, which cannot be read from the middle."""
     unreadable: tuple[tuple[str, str], ...] = ()
     """Files that nobody can read, each with the reason."""
+    access: StorageAccess = field(default=NO_ACCESS, repr=False)
+    """How those in stores are reached."""
 
     @classmethod
-    def of(cls, files: Iterable[str], doubts: Doubts = NO_DOUBTS) -> Inputs:
+    def of(cls, files: Iterable[str], doubts: Doubts = NO_DOUBTS, access: StorageAccess = NO_ACCESS) -> Inputs:
         """Files told apart by their names; what has no known suffix is JSON Lines. A folder is the files in it.
 
         >>> Inputs.of(["a.jsonl", "b.csv.gz", "c.parquet"])
@@ -47,16 +56,25 @@ class Inputs:
                 found[OnSpark.WHOLE if file in doubts.whole else format_of(file).on_spark].append(file)
         unreadable = tuple((file, doubts.unreadable[file]) for file in given if file in doubts.unreadable)
         lines, rows, whole = (tuple(sorted(some)) for some in found.values())
-        return cls(lines, rows, whole, unreadable)
+        return cls(lines, rows, whole, unreadable, access)
+
+    def for_spark(self, spark: SparkSession) -> Inputs:
+        """The same, with files of stores that Spark cannot reach among those that workers read."""
+        files = (*self.lines, *self.parquet)
+        known = readable_by_spark(files, spark, self.access)
+        others = sorted(file for file in files if not is_spark_own(file, known))
+        if not others:
+            return self
+        lines, rows = (tuple(one for one in some if is_spark_own(one, known)) for some in (self.lines, self.parquet))
+        return replace(self, lines=lines, parquet=rows, others=(*self.others, *others))
 
     def parquet_groups(self, owners: Owners = ANYBODY) -> tuple[list[ParquetGroup], list[str]]:
         """The Parquet files, those with the same columns and owners together; and those that Spark cannot read, or not
         alike.
         """
-        groups: dict[tuple[str, Domains | None, str | None], list[tuple[str, parquet.FileMetaData]]] = {}
+        groups: dict[tuple[str, Domains | None, str | None], list[tuple[str, FileMetaData]]] = {}
         others: list[str] = []
-        for file in self.parquet:
-            footer = trusted_footer(file)
+        for file, footer in zip(self.parquet, self._footers(), strict=True):
             schema = None if footer is None else footer.schema.to_arrow_schema().remove_metadata()
             if footer is None or schema is None or not all(_is_known(one.type) for one in schema):
                 others.append(file)
@@ -65,8 +83,17 @@ class Inputs:
                 groups.setdefault((str(schema), owners.domains(file), apart), []).append((file, footer))
         return [ParquetGroup.of(group, domains) for (_, domains, _), group in groups.items()], others
 
+    def _footers(self) -> Iterable[FileMetaData | None]:
+        """Those of stores many at a time, since each is a request or two."""
+        if not any(map(is_address, self.parquet)):
+            return map(trusted_footer, self.parquet)
+        with ThreadPoolExecutor(_FOOTERS_AT_ONCE, "comity-footers") as pool:
+            return list(pool.map(lambda file: footer_of(file, self.access), self.parquet))
+
 
 def _files_at(path: str) -> list[str]:
+    if is_address(path):
+        return [path]
     return [str(file) for file in event_files(Path(path))] if Path(path).is_dir() else [path]
 
 
@@ -91,7 +118,7 @@ class ParquetGroup:
     """Whose events they may hold; None for all domains."""
 
     @classmethod
-    def of(cls, group: list[tuple[str, parquet.FileMetaData]], domains: Domains | None = None) -> ParquetGroup:
+    def of(cls, group: list[tuple[str, FileMetaData]], domains: Domains | None = None) -> ParquetGroup:
         footers = [footer for _, footer in group]
         rows = sum(footer.num_rows for footer in footers)
         return cls([file for file, _ in group], facts_of(footers), rows, domains)
@@ -119,15 +146,18 @@ class Tables:
     owners: Owners = ANYBODY
     observed: tuple[Observation, ...] = ()
     """What counts rows that no file tells the number of, as they pass."""
+    access: StorageAccess = field(default=NO_ACCESS, repr=False)
 
     @classmethod
     def of(cls, spark: SparkSession, inputs: Inputs, owners: Owners = ANYBODY) -> Tables:
+        inputs = inputs.for_spark(spark)
         groups, others = inputs.parquet_groups(owners)
         reader = spark.read.option(*NO_GLOBS)
         rows = tuple(SourceRows(reader.parquet(*group.files), group.facts, group.domains) for group in groups)
         lines = read_lines(spark, inputs.lines) if inputs.lines else None
         whole = ((file, None) for file in (*inputs.others, *others))
-        return cls(lines, rows, sum(group.rows for group in groups), (*whole, *inputs.unreadable), owners)
+        unread, count = (*whole, *inputs.unreadable), sum(group.rows for group in groups)
+        return cls(lines, rows, count, unread, owners, access=inputs.access)
 
     def beside(self, other: Tables) -> Tables:
         """Both together, with the owners of this one."""

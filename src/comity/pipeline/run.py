@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,8 +28,9 @@ from comity.pipeline.prepared import PreparedPlan
 from comity.pipeline.read import Inputs, Tables
 from comity.pipeline.results import StagedOutcomes
 from comity.pipeline.sources import tables_of
-from comity.pipeline.tables import deliver_into_tables
+from comity.pipeline.tables import deliver_into
 from comity.plan.stages import Plan, Summary
+from comity.storage.access import NO_ACCESS, StorageAccess
 
 
 def run_on_spark(
@@ -42,11 +44,12 @@ def run_on_spark(
     owners: Owners = ANYBODY,
     target: Target | None = None,
     sources: Sequence[FrameSource] = (),
+    access: StorageAccess = NO_ACCESS,
 ) -> Summary:
     """Deliver the events of these files into a folder for each subscriber, and what is refused into `rejected`.
 
-    Of files that are sources of domains, `owners` says of which. With a `target` results go there. `sources` are those
-    that Spark reads by itself.
+    Of files that are sources of domains, `owners` says of which, and `access` how those in stores are reached. With a
+    `target` results go there. `sources` are those that Spark reads by itself.
     """
     with locked_folder(out):
         laps, staging = Laps(), out / STAGING
@@ -55,22 +58,23 @@ def run_on_spark(
         laps.end("compile")
 
         def attempt(doubts: Doubts) -> Summary:
-            tables = Tables.of(spark, Inputs.of(events, doubts), owners)
+            tables = Tables.of(spark, Inputs.of(events, doubts, access), owners)
             if sources:
                 types = (one.qualified_name for one in plan.types)
                 tables = tables.beside(tables_of(spark, sources, types))
             if target is not None:
-                return deliver_into_tables(prepared, tables, window, staging, target)
+                return deliver_into(prepared, tables, window, staging, target)
             return _stage(prepared, tables, window, staging, results)
 
         try:
             with spark_failures():
-                summary = Attempts(events, spark).run(attempt)
+                summary = Attempts(events, spark, access=access).run(attempt)
         finally:
             prepared.close()
         laps.end("run")
         if target is None:
             publish(staging, out, [*plan.subscribers, REJECTED], results)
+        shutil.rmtree(staging, ignore_errors=True)
         laps.end("publish")
         return replace(summary, seconds=laps.seconds)
 

@@ -35,6 +35,7 @@ from comity.pipeline.spark_hash import xxhash64
 from comity.pipeline.worker import HasValue, Work
 from comity.pipeline.write import WRITER_COLUMNS, BatchWriter, BatchWriting
 from comity.plan.following import follow_hits
+from comity.storage.place import is_address
 
 Files = tuple[tuple[str, str | None], ...]
 """Each with the reason if nobody can read it."""
@@ -80,13 +81,15 @@ class SmallBatch:
 def _bytes_in(path: str) -> int | None:
     """About how much there is to read in a file; None where only reading it tells."""
     format = format_of(path)
-    if format.on_spark is OnSpark.ROWS:
+    if format.on_spark is OnSpark.ROWS and not is_address(path):
         footer = trusted_footer(path)
         if footer is None:
             return None
         in_groups: int = sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
         return in_groups + _ROW_BYTES * int(footer.num_rows)
     if format.form is Form.DECODED or format.is_compressed:
+        return None
+    if is_address(path):  # to ask for the size of each file would take longer than Spark does to plan
         return None
     try:
         return Path(path).stat().st_size

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -22,12 +23,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.files import read_events, read_json_lines, unreadable
 from comity.event.formats.jsonlines import Rejected, TypeLookup, decode
 from comity.event.formats.parquet import batch_lines
 from comity.event.formats.table import Form, format_of
 from comity.event.owners import ANYBODY, Domains, Owners, OwnTypes
+from comity.event.places import readable_file
 from comity.event.types import ENVELOPE, EventType
 from comity.event.window import Window
 from comity.expression.tree import TRUE
@@ -37,10 +40,12 @@ from comity.pipeline.deliver import hits_schema
 from comity.pipeline.doubts import reading
 from comity.pipeline.files import file_table, files_in
 from comity.pipeline.in_worker import in_worker
-from comity.pipeline.line_numbers import LineNumbers, NumberOf, plain_path
+from comity.pipeline.line_numbers import LineNumbers, NumberOf
+from comity.pipeline.stores import plain_name, spark_name
 from comity.pipeline.wrap import cut_lines, decode_line, placed, rejected_fields, struct_converter
 from comity.plan.stages import Plan
 from comity.plan.ways import Ways, ways_of
+from comity.storage.access import NO_ACCESS, StorageAccess
 
 if TYPE_CHECKING:
     from comity.event.scan.scanner import LineScanner, Scanned
@@ -67,13 +72,14 @@ def hits_in_files(
     shared: HasValue,
     spark: SparkSession,
     owners: Owners = ANYBODY,
+    access: StorageAccess = NO_ACCESS,
 ) -> DataFrame:
     """The hits in files that the workers read themselves, each file in one piece.
 
     With a file comes the reason if nobody can read it; then one rejected record stands for it.
     """
     return file_table(files, spark).mapInArrow(
-        FileWorker(shared, window, limits(), owners).batches, hits_schema(work.types)
+        FileWorker(shared, window, limits(), owners, access=access).batches, hits_schema(work.types)
     )
 
 
@@ -246,7 +252,7 @@ class LineWorker(Worker):
             yield None, batch
             return
         files = batch.column(2).dictionary_encode("encode")
-        owners = [self.owners.domains(plain_path(file) or "") for file in files.dictionary.to_pylist()]
+        owners = [self.owners.domains(plain_name(file) or "") for file in files.dictionary.to_pylist()]
         for domains in dict.fromkeys(owners):
             numbers = pa.array([number for number, one in enumerate(owners) if one == domains], files.indices.type)
             yield domains, batch if len(set(owners)) == 1 else batch.filter(pc.is_in(files.indices, numbers))
@@ -323,19 +329,33 @@ class LineWorker(Worker):
         return _assemble(schema, type, batch, self.work.found(type.qualified_name, offsets, matches.ids))
 
 
+@dataclass(slots=True)
 class FileWorker(LineWorker):
-    """Takes whole files, as the in-process reader reads them: CSV, compressed ones, and Parquet that is not Spark's."""
+    """Takes whole files, as the in-process reader reads them: CSV, compressed ones, and what is not Spark's to read."""
+
+    access: StorageAccess = field(default=NO_ACCESS, repr=False)
+    """How files of stores are fetched."""
 
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for path, reason in files_in(batch):
-            with reading(path):
-                if reason is not None:
-                    yield from self._records([unreadable(path, reason)], schema)
-                elif format_of(path).form is Form.LINES:
-                    yield from self._lines(path, schema)
+        for file, reason in files_in(batch):
+            with reading(file), ExitStack() as stack:
+                try:
+                    path = None if reason else stack.enter_context(readable_file(file, self.access))
+                except Misuse as error:
+                    path, reason = None, error.message
+                if path is None:
+                    yield from self._records([unreadable(spark_name(file), reason or "")], schema)
                 else:
-                    types = self.work.types_of(self.owners.domains(path))
-                    yield from self._records(read_events(path, types, require_time=True, window=self.window), schema)
+                    yield from self._in_file(file, path, schema)
+
+    def _in_file(self, file: str, path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """What is in a file, which is at this path of this machine."""
+        if format_of(file).form is Form.LINES:
+            yield from self._lines(file, path, schema)
+            return
+        types = self.work.types_of(self.owners.domains(file))
+        records = read_events(path, types, require_time=True, name=spark_name(file), window=self.window)
+        yield from self._records(records, schema)
 
     def _records(self, records: Iterable[Event | Rejected], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for some in batched(records, _LINES_AT_ONCE):
@@ -345,8 +365,9 @@ class FileWorker(LineWorker):
             rows.count(len(some))
             yield rows.batch()
 
-    def _lines(self, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for some in batched(read_json_lines(Path(path)), _LINES_AT_ONCE):
+    def _lines(self, file: str, path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        name = spark_name(file)
+        for some in batched(read_json_lines(path, name=name), _LINES_AT_ONCE):
             rows = _Rows(self.work.types, schema)
             refused = [one for _, one in some if isinstance(one, Rejected)]
             for one in refused:
@@ -355,8 +376,8 @@ class FileWorker(LineWorker):
             yield rows.batch()
             lines = pa.array([one for _, one in some if isinstance(one, bytes)], pa.binary())
             numbers = pa.array([number for number, one in some if isinstance(one, bytes)], pa.int64())
-            file = pa.array([path] * len(lines), pa.string())
-            columns = [lines, pc.binary_length(lines), file, numbers]
+            names = pa.array([name] * len(lines), pa.string())
+            columns = [lines, pc.binary_length(lines), names, numbers]
             batch = pa.RecordBatch.from_arrays(columns, names=_LINE_COLUMNS)
             yield from self.take_lines(batch, schema, lambda number: number)
 

@@ -29,8 +29,9 @@ from comity.event.types import ENVELOPE, AttributeType, EventType
 from comity.event.window import Window
 from comity.limits import Limits, limits
 from comity.pipeline.in_worker import in_worker
-from comity.pipeline.line_numbers import BEGIN, FILE, LineNumbers, NumberOf, plain_path
+from comity.pipeline.line_numbers import BEGIN, FILE, LineNumbers, NumberOf
 from comity.pipeline.operands import open_column_name
+from comity.pipeline.stores import plain_name
 
 OPEN_TYPE = T.StructType(
     [
@@ -286,7 +287,7 @@ def _fill(columns: list[list[Any]]) -> None:
 
 def rejected_fields(record: Rejected) -> dict[str, Any]:
     reason = msgspec.json.encode([fault.as_dict() for fault in record.faults]).decode()
-    file = plain_path(record.source_file)
+    file = plain_name(record.source_file)
     told = {"file": file, "line": record.line_number, "raw": record.raw, "reason": reason}
     return {**told, "origin": landed_source(file)}
 

@@ -26,6 +26,7 @@ from comity.run.request import Engine, RunRequest, SparkOptions
 from comity.run.session import LiveSession
 from comity.run.sources import EventSources, Given, event_sources, stored_files
 from comity.run.stored import StoredRun, events_of, pushed, run_stored
+from comity.storage.access import StorageAccess
 
 Events = str | Path | Iterable[Given | Path]
 
@@ -99,7 +100,7 @@ def run(
     found = federation_of(federation)
     folder = found.folder or Path()
     spark = SparkOptions(master, spark_config or {})
-    sources = _sources(found, events)
+    sources = _sources(found, events, StorageAccess.of(spark.config))
     request = RunRequest(folder, found, sources, Path(out).resolve(), overwrite, Results(results), spark=spark)
     return run_stored(request, runner, period, observer)
 
@@ -148,17 +149,18 @@ def _outcomes(
     given: FederationLike, events: Events | None, period: Period, observer: Observer
 ) -> Iterator[Notification | Rejected]:
     find_type: Callable[[str], EventType | None]
+    access = StorageAccess.of({})
     if isinstance(given, Plan):
         plan = given
         types = {one.qualified_name: one for one in (*plan.types, *plan.abstract_types)}
         if events is None:
             hint = "pass events, or the federation"
             raise Misuse("a plan does not say where events come from", code="no-events", hint=hint)
-        sources, find_type, folder = _named(events), types.get, Path()
+        sources, find_type, folder = _named(events, access), types.get, Path()
     else:
         federation = federation_of(given)
         plan, find_type, folder = compile_plan(federation), federation.find_type, federation.folder or Path()
-        sources = _sources(federation, events)
+        sources = _sources(federation, events, access)
     if sources.live:
         names = ", ".join(f"{spec.domain}/{spec.name}" for spec in sources.live)
         hint = "pass out=FOLDER, in which they are kept, or events"
@@ -168,16 +170,18 @@ def _outcomes(
     return run_plan(during(plan, period), chain(events_of(files, find_type), pushed(sources.given)))
 
 
-def _sources(federation: Federation, events: Events | None) -> EventSources:
-    return event_sources(federation, federation.folder or Path(), None) if events is None else _named(events)
+def _sources(federation: Federation, events: Events | None, access: StorageAccess) -> EventSources:
+    if events is None:
+        return event_sources(federation, federation.folder or Path(), None, access)
+    return _named(events, access)
 
 
-def _named(events: Events) -> EventSources:
+def _named(events: Events, access: StorageAccess) -> EventSources:
     """Paths, or events at hand. A text is a path, unless it begins as JSON does."""
     if isinstance(events, str | Path):
-        events = [Path(events)]
+        events = [str(events)]
     if isinstance(events, list | tuple) and events and all(_is_path(one) for one in events):
-        return EventSources(tuple(Path(str(one)) for one in events), ())
+        return EventSources(tuple(map(str, events)), (), access=access)
     return EventSources((), (), given=events)  # type: ignore[arg-type]
 
 

@@ -14,7 +14,7 @@ from comity.connect.claim import claimed_folder
 from comity.connect.folder import REJECTED
 from comity.connect.staged import staged_results
 from comity.errors import Misuse
-from comity.event.owners import ANYBODY
+from comity.event.places import event_files_at
 from comity.federation import Federation, load
 from comity.federation.change import add, written
 from comity.federation.new_profile import NewProfile
@@ -22,8 +22,9 @@ from comity.plan import Summary, compile_plan
 from comity.plan.backtest import Tally, backtest_plan
 from comity.plan.period import Period
 from comity.run.request import HERE, Engine, SparkOptions
-from comity.run.sources import StoredFiles, files_for_spark
+from comity.run.sources import StoredFiles
 from comity.run.stored import ALWAYS, files_here, files_on_spark
+from comity.storage.access import StorageAccess
 
 if TYPE_CHECKING:
     from comity.run.observer import Observer
@@ -49,7 +50,8 @@ def run_backtest(request: BacktestRequest, engine: Engine, observer: Observer) -
     """Run over the events; what can be refused is refused before the folder for results is touched."""
     plan = backtest_plan(compile_plan(request.federation), request.profile, request.period)
     tally = Tally(plan, request.profile, request.bucket_s, request.period.until)
-    files = StoredFiles(files_for_spark(request.events), ANYBODY)
+    access = StorageAccess.of(request.spark.config)
+    files = StoredFiles.of(event_files_at(request.events, access), access=access)
     out = request.out
     claimed = claimed_folder(out, overwrite=request.overwrite) if out else nullcontext()
     with claimed, _working_folder(out) as folder:

@@ -5,13 +5,12 @@ What is estimated is measured by `benchmarks/engines.py`; a faster machine shift
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from comity.event.formats.table import format_of
 from comity.run.request import Engine
+from comity.run.sources import StoredFiles
 
 _HERE_BYTES_PER_S, _SPARK_BYTES_PER_S = 4_000_000, 100_000_000
 _SPARK_START_S = 6.0
@@ -35,9 +34,9 @@ class Estimate:
     bytes: int
 
     @classmethod
-    def of(cls, files: Iterable[str]) -> Estimate:
+    def of(cls, files: StoredFiles) -> Estimate:
         """For the events in these files."""
-        return cls(sum(_about_bytes(Path(file)) for file in files))
+        return cls(sum(files.size(path) * format_of(path).expands for path in files.paths))
 
     @property
     def here_s(self) -> float:
@@ -85,10 +84,3 @@ class Estimate:
 
 def _told(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 2 else f"{seconds:,.0f} s"
-
-
-def _about_bytes(file: Path) -> int:
-    try:
-        return file.stat().st_size * format_of(file).expands
-    except OSError:  # whoever reads it says what is wrong
-        return 0

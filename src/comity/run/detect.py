@@ -16,7 +16,7 @@ from comity.event.files import event_files, read_events
 from comity.run.ending import on_spark
 from comity.run.observer import Observer
 from comity.run.request import HERE, SparkOptions
-from comity.run.sources import STDIN, files_for_spark
+from comity.run.sources import STDIN, check_here, files_for_spark
 from comity.run.spark import start_spark, tasks_told
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class LocalReports:
 
     def _found(self) -> Iterator[ReportRow]:
         request = self._request
+        check_here(request.events)
         records = read_events(request.events, request.taxonomy, require_time=True)
         if request.lateness_us is not None:
             clock = _clock_us if request.clock else None
@@ -144,7 +145,7 @@ class SparkDetection:
         self._spark = start_spark(request.spark, observer, files=self._files)
         self._reports = detect_on_spark(
             request.patterns,
-            self._files,
+            self._files.paths,
             request.taxonomy,
             self._spark,
             until=request.until_us,

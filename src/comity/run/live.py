@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
+from pathlib import Path
 
+from comity.errors import Misuse, Place
+from comity.event.places import stands_for_several
 from comity.logs import log
 from comity.run.accounts import Accounts
 from comity.run.asked import AskedSources
@@ -16,6 +20,7 @@ from comity.run.request import RunRequest, StreamPace
 from comity.run.stream import landing, not_read, opened, set_aside
 from comity.run.tables import check_tables
 from comity.run.totals import StreamTotals
+from comity.storage.place import is_address
 
 
 def run_live(
@@ -26,7 +31,9 @@ def run_live(
     check_tables(request, on_spark=False)
     refuse_frames(request.sources.frames)
     with ExitStack() as stack:
-        watched, folders, accounts = stack.enter_context(opened(request, observer, measured))
+        check_followed(request.sources.folders)
+        watched, named, accounts = stack.enter_context(opened(request, observer, measured))
+        folders = [Path(folder) for folder in named]
         landed = stack.enter_context(landing(request, watched, accounts.measured))
         stream = LiveStream(
             watched,
@@ -50,6 +57,15 @@ def run_live(
             observer.stopped()
     log("stream stopped", batches=accounts.totals.batches, records=accounts.totals.records)
     return accounts.totals
+
+
+def check_followed(folders: Iterable[str]) -> None:
+    """Raise `Misuse` for what only Spark follows."""
+    for folder in folders:
+        if is_address(folder) or stands_for_several(folder):
+            hint = "leave out --engine local, or name each folder"
+            reason = "a stream in this process is read from folders of this machine"
+            raise Misuse(reason, code="not-followed", place=Place(folder), hint=hint)
 
 
 def _read_on(stream: LiveStream, landed: AskedSources, pace: StreamPace, accounts: Accounts) -> bool:

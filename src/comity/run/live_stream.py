@@ -29,10 +29,10 @@ from comity.connect.staged import StagedResults, staged_results
 from comity.engine.live import Counts, EnginePace, LiveEngine
 from comity.engine.outcome import LateEvent, Notification, Outcome
 from comity.errors import Misuse, Place
-from comity.event.files import read_or_reject
 from comity.event.formats.jsonlines import Rejected, encode
 from comity.event.formats.table import is_event_file, is_file_fault
 from comity.event.owners import ANYBODY, Owners
+from comity.event.places import read_or_reject
 from comity.event.reasons import ReasonCounts
 from comity.event.window import Window
 from comity.federation.model import Federation
@@ -112,7 +112,7 @@ class LiveStream:
 
     def new_files(self) -> list[str]:
         """The files that were not read yet, the oldest first."""
-        self._passed_over.look(self.folders)
+        self._passed_over.look(map(str, self.folders))
         there: dict[str, int] = {}
         for folder in (*self.folders, *self.landed):
             for file in folder.iterdir() if folder.is_dir() else ():

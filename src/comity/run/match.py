@@ -13,7 +13,7 @@ from comity.match.match import Matcher, bind_profiles
 from comity.run.ending import on_spark
 from comity.run.observer import Observer
 from comity.run.request import HERE, SparkOptions
-from comity.run.sources import files_for_spark
+from comity.run.sources import check_here, files_for_spark
 from comity.run.spark import start_spark
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class MatchingHere:
     """Matching in this process."""
 
     def __init__(self, request: MatchRequest, on_rejected: Callable[[Mapping[str, Any]], None]) -> None:
+        check_here(request.events)
         self.events = 0
         self._on_rejected = on_rejected
         self._matcher = Matcher(request.profiles, request.taxonomy)
@@ -73,7 +74,7 @@ class MatchingOnSpark:
         files = files_for_spark(request.events)
         bound = bind_profiles(request.profiles, request.taxonomy)
         self._spark = start_spark(request.spark, observer, files=files)
-        self._matches = on_spark(self._spark, lambda: match_on_spark(bound, files, request.taxonomy, self._spark))
+        self._matches = on_spark(self._spark, lambda: match_on_spark(bound, files.paths, request.taxonomy, self._spark))
         self._on_rejected = on_rejected
 
     @property

@@ -6,7 +6,8 @@ import io
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -17,11 +18,14 @@ from comity.connect.registry import is_read_by_spark, open_source, read_options
 from comity.connect.specs import SourceSpec
 from comity.errors import Misuse, Place
 from comity.event.event import Event
-from comity.event.files import event_files
 from comity.event.formats.jsonlines import Rejected, line_of
 from comity.event.owners import ANYBODY, Owners
+from comity.event.places import event_files_at, stands_for_several
 from comity.run.asked import asked_sources, landing_folder
 from comity.run.observer import Notice, Observer
+from comity.storage.access import NO_ACCESS, StorageAccess
+from comity.storage.lookup import FoundPlace, full_name
+from comity.storage.place import is_address, local_path
 
 if TYPE_CHECKING:
     from comity.federation import Federation
@@ -34,29 +38,39 @@ Given = Event | Rejected | Mapping[str, Any] | str | bytes
 
 @dataclass(frozen=True, slots=True)
 class EventSources:
-    """Paths of event files, and the other sources: those that are live, and those that come to an end."""
+    """Where files of events are (paths, addresses and patterns of such), and the other sources: those that are live,
+    and those that come to an end.
+    """
 
-    paths: tuple[Path, ...]
+    paths: tuple[str, ...]
     live: tuple[SourceSpec, ...]
-    domains: tuple[tuple[Path, str], ...] | None = None
+    domains: tuple[tuple[str, str], ...] | None = None
     """The paths with the domains that name them; None when they are named for the run, by whoever runs it."""
     given: Iterable[Given] = ()
     """Events that whoever runs it has at hand."""
     frames: tuple[SourceSpec, ...] = ()
     """The sources that Spark reads by itself."""
+    access: StorageAccess = field(default=NO_ACCESS, repr=False)
+    """How stores are reached."""
 
     @property
     def frame_owners(self) -> list[tuple[str, str]]:
         """Under which names lines of sources that Spark reads come, and whose they are."""
         return [(f"{spec.domain}.{spec.name}", spec.domain) for spec in self.frames]
 
+    @property
+    def folders(self) -> list[str]:
+        """The same places as a stream reads them, as absolute paths, addresses and patterns."""
+        return [full_name(path) for path in self.paths]
+
     def owners(self, out: Path) -> Owners:
         """Whose sources the folders are that a stream reads: those of files, and those where live ones are kept."""
         if self.domains is None:
             return ANYBODY
-        named = [(path.resolve(), domain) for path, domain in self.domains]
+        named = [(full_name(path), domain) for path, domain in self.domains]
+        patterns = [(path, domain) for path, domain in named if stands_for_several(path)]
         landed = [(landing_folder(out, spec), spec.domain) for spec in self.live]
-        return Owners.of([*named, *landed, *self.frame_owners])
+        return Owners.of([*named, *landed, *self.frame_owners], patterns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +78,55 @@ class StoredFiles:
     """The files of a run over stored events, and whose they are."""
 
     paths: list[str]
-    owners: Owners
+    owners: Owners = ANYBODY
+    sizes: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """How many bytes are in those that were found."""
+    access: StorageAccess = field(default=NO_ACCESS, repr=False)
+
+    @classmethod
+    def of(
+        cls, found: Iterable[FoundPlace], owners: Owners = ANYBODY, access: StorageAccess = NO_ACCESS
+    ) -> StoredFiles:
+        """Files that were found, each once."""
+        sizes = {file.name: file.size for file in found}
+        return cls(list(sizes), owners, sizes, access)
+
+    def size(self, path: str) -> int:
+        """How many bytes are in a file; none if that cannot be seen, since whoever reads it says what is wrong."""
+        known = self.sizes.get(path)
+        if known is None:
+            with suppress(OSError):
+                return Path(path).stat().st_size
+        return known or 0
+
+    @property
+    def bytes(self) -> int:
+        """How many are in all files."""
+        return sum(self.size(path) for path in self.paths)
 
 
-def event_sources(federation: Federation, folder: Path, events: list[str] | None) -> EventSources:
+def event_sources(
+    federation: Federation, folder: Path, events: list[str] | None, access: StorageAccess = NO_ACCESS
+) -> EventSources:
     """What is read: what was named, or what the domains name."""
     if events:
-        named = tuple(Path(one) for one in events if one != STDIN)
-        return EventSources(named, (SourceSpec("stdin", "", "stdin", {}),) if STDIN in events else ())
+        named = tuple(one for one in events if one != STDIN)
+        stdin = (SourceSpec("stdin", "", "stdin", {}),) if STDIN in events else ()
+        return EventSources(named, stdin, access=access)
     files = [spec for spec in federation.sources if spec.kind == "files"]
-    domains = tuple((folder / read_options("files", one.options).path, one.domain) for one in files)  # type: ignore[attr-defined]
+    domains = tuple((_beside(folder, read_options("files", one.options).path), one.domain) for one in files)  # type: ignore[attr-defined]
     paths = tuple(dict.fromkeys(path for path, _ in domains))  # several domains may name one
     frames = tuple(spec for spec in federation.sources if is_read_by_spark(spec.kind))
     live = tuple(spec for spec in federation.sources if spec.kind != "files" and spec not in frames)
     if not paths and not live and not frames:
         hint = "name them with --events PATH, or as `sources:` in the file of a domain"
         raise Misuse("there are no events to read", code="no-events", place=Place(str(folder)), hint=hint)
-    return EventSources(paths, live, domains, frames=frames)
+    return EventSources(paths, live, domains, frames=frames, access=access)
+
+
+def _beside(folder: Path, path: str) -> str:
+    """What a federation in a folder means by a path."""
+    return path if is_address(path) else str(folder / local_path(path))
 
 
 def stored_files(sources: EventSources, folder: Path, observer: Observer) -> StoredFiles:
@@ -94,20 +140,28 @@ def stored_files(sources: EventSources, folder: Path, observer: Observer) -> Sto
         raise Misuse(f"these sources are live: {names}", code="live-source", hint="run it with --stream")
     if live:
         observer.warning(Notice(f"left out, since they are read by streams only: {names}", "live-sources-left-out"))
-    files = {path: [file.resolve() for file in event_files(path)] for path in sources.paths}
-    found = list(dict.fromkeys(str(file) for file in chain.from_iterable(files.values())))
-    if sources.domains is None:
-        return StoredFiles(found, ANYBODY)
-    named = [(file, domain) for path, domain in sources.domains for file in files[path]]
-    return StoredFiles(found, Owners.of([*named, *sources.frame_owners]))
+    files = {path: event_files_at(path, sources.access) for path in sources.paths}
+    owners = ANYBODY
+    if sources.domains is not None:
+        named = [(file.name, domain) for path, domain in sources.domains for file in files[path]]
+        owners = Owners.of([*named, *sources.frame_owners])
+    return StoredFiles.of(chain.from_iterable(files.values()), owners, sources.access)
 
 
-def files_for_spark(events: str) -> list[str]:
+def files_for_spark(events: str) -> StoredFiles:
     """The files of stored events, as Spark finds them wherever it was started."""
     if events == STDIN:
         hint = "put the events into a file, or use --engine local"
         raise Misuse("Spark does not read standard input", code="no-standard-input", hint=hint)
-    return [str(path.resolve()) for path in event_files(Path(events))]
+    check_here(events)
+    return StoredFiles.of(event_files_at(events))
+
+
+def check_here(events: str) -> None:
+    """Raise `Misuse` for events that are not on this machine, where only such can be read."""
+    if is_address(events):
+        hint = "comity run reads from stores; or copy the files onto this machine"
+        raise Misuse("this command reads files of this machine", code="only-files", place=Place(events), hint=hint)
 
 
 def with_kept(files: StoredFiles, sources: EventSources, folder: Path, out: Path, plan: Plan) -> StoredFiles:
@@ -123,9 +177,9 @@ def with_kept(files: StoredFiles, sources: EventSources, folder: Path, out: Path
     kept += [(path, spec.domain) for spec in asked for path in _landed_files(landing_folder(out, spec))]
     paths = [*files.paths, *(path for path, _ in kept)]
     if files.owners.by_path is None:
-        return StoredFiles(paths, files.owners)
+        return replace(files, paths=paths)
     owned = [(path, domain) for path, own in files.owners.by_path.items() for domain in own]
-    return StoredFiles(paths, Owners.of([*owned, *kept]))
+    return replace(files, paths=paths, owners=Owners.of([*owned, *kept]))
 
 
 def _landed_files(folder: Path) -> list[str]:

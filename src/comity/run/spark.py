@@ -5,24 +5,25 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from comity.run.ending import gets_signals
 from comity.run.observer import Advance, Observer
 from comity.run.request import SparkOptions
+from comity.run.sources import StoredFiles
+from comity.storage.place import is_address
 
 _BRIEF_BYTES = 32_000_000
 """With less than this to read, starting up is most of the work."""
 
 
-def start_spark(options: SparkOptions, observer: Observer, *, files: Sequence[str] | None = None) -> Any:
+def start_spark(options: SparkOptions, observer: Observer, *, files: StoredFiles | None = None) -> Any:
     """The Spark session, whose class only the pipeline knows; for a few small files one that starts quickly."""
     from comity.pipeline.session import spark_session
 
-    brief = files is not None and sum(Path(file).stat().st_size for file in files) < _BRIEF_BYTES
+    brief = files is not None and files.bytes < _BRIEF_BYTES
     if not options.verbose:  # the bridge to Java logs a traceback for whatever interrupts it
         logging.getLogger().addHandler(logging.NullHandler())
     with observer.working("starting Spark"):
@@ -42,7 +43,7 @@ def _silence_the_end_of_java(spark: Any) -> None:
 
 
 @contextmanager
-def tasks_told(spark: Any, files: Sequence[str], observer: Observer) -> Iterator[None]:
+def tasks_told(spark: Any, files: StoredFiles, observer: Observer) -> Iterator[None]:
     """Tell how far Spark is with the files while the block runs: rows, as far as they can be told, and the part."""
     with observer.advancing(f"running on {spark.sparkContext.master}") as advance:
         if advance is None:
@@ -73,6 +74,7 @@ def _looked_after(tasks: _Tasks, rows: int, advance: Advance) -> Iterator[None]:
 
 _LOOK_S = 0.5
 _SAMPLE_BYTES = 65_536
+_USUAL_LINE_BYTES = 250
 
 
 class _Tasks:
@@ -101,11 +103,12 @@ class _Tasks:
 _MOST_BEFORE_THE_END = 0.95
 
 
-def _estimated_rows(files: Sequence[str]) -> int:
+def _estimated_rows(files: StoredFiles) -> int:
     """About how many records there are, from the sizes of the files and the length of the first lines."""
-    if not files:
-        return 0
-    size = sum(Path(file).stat().st_size for file in files)
-    with open(files[0], "rb") as stream:
-        sample = stream.read(_SAMPLE_BYTES)
-    return size * max(sample.count(b"\n"), 1) // max(len(sample), 1)
+    sample = b"" if not files.paths or is_address(files.paths[0]) else _beginning(files.paths[0])
+    return files.bytes * max(sample.count(b"\n"), 1) // max(len(sample), _USUAL_LINE_BYTES if not sample else 1)
+
+
+def _beginning(file: str) -> bytes:
+    with open(file, "rb") as stream:
+        return stream.read(_SAMPLE_BYTES)

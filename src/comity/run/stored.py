@@ -16,8 +16,8 @@ from comity.connect.folder import Results
 from comity.engine import run_into_folder
 from comity.engine.live import Pushed
 from comity.event.event import Event
-from comity.event.files import read_or_reject
 from comity.event.formats.jsonlines import Rejected
+from comity.event.places import read_or_reject
 from comity.event.window import Window
 from comity.logs import log
 from comity.plan import Plan, Summary, compile_plan
@@ -30,11 +30,11 @@ from comity.run.request import Engine, RunRequest
 from comity.run.sinks import log_summary, sending, sent
 from comity.run.sources import Given, StoredFiles, kept_events, stored_files, with_kept
 from comity.run.spark import start_spark, tasks_told
-from comity.run.tables import check_tables, removed_if_passing, table_target
+from comity.run.tables import check_tables, removed_if_passing, typed_target
 
 if TYPE_CHECKING:
     from comity.connect.frames import FrameSource
-    from comity.connect.target import TableTarget
+    from comity.connect.target import Target
     from comity.event.types import EventType
     from comity.federation import Federation
     from comity.run.request import SparkOptions
@@ -67,8 +67,8 @@ def run_stored(
     """
     observer = observer or Silent()
     federation, out = request.federation, request.out
-    if engine is None and (request.tables is not None or request.sources.frames):
-        engine = Engine.SPARK  # the only one that writes tables, and that reads such sources
+    if engine is None and (request.tables is not None or request.is_typed or request.sources.frames):
+        engine = Engine.SPARK  # the only one that writes columns with types, and that reads such sources
     if engine is not Engine.SPARK:
         refuse_frames(request.sources.frames)
     check_tables(request, on_spark=engine is not Engine.LOCAL)
@@ -76,10 +76,10 @@ def run_stored(
     files = stored_files(request.sources, request.folder, observer)
     frames = stored_frames(request.sources.frames, request.folder, observer, alone=not files.paths)
     with removed_if_passing(request), sending(request) as outbox, claimed_folder(out, overwrite=request.overwrite):
-        target = table_target(request)
+        target = typed_target(request)
         files = with_kept(files, request.sources, request.folder, out, plan)
         given = request.sources.given
-        estimate = Estimate.of(files.paths)
+        estimate = Estimate.of(files)
         is_chosen, engine = engine is None, engine or estimate.quicker
         if engine is Engine.SPARK:
             files = replace(files, paths=[*files.paths, *kept_events(given, out)])
@@ -126,7 +126,8 @@ def events_of(files: StoredFiles, find_type: Callable[[str], EventType | None]) 
     """The events of files, each of a type of those whose file it is."""
     window = Window.of_history(datetime.now(UTC))
     for file in files.paths:
-        yield from read_or_reject(file, files.owners.types(file, find_type), window=window)
+        types = files.owners.types(file, find_type)
+        yield from read_or_reject(file, types, window=window, access=files.access)
 
 
 def pushed(given: Iterable[Given]) -> Iterator[Pushed]:
@@ -142,13 +143,15 @@ def files_on_spark(
     observer: Observer,
     *,
     results: Results = Results.JSONL,
-    target: TableTarget | None = None,
+    target: Target | None = None,
     frames: Sequence[FrameSource] = (),
 ) -> Summary:
     """Carry out the plan over files, and over sources that Spark reads by itself, on Spark."""
     from comity.pipeline.run import run_on_spark  # Spark's own library takes a second to load
 
-    spark = start_spark(options, observer, files=None if frames else files.paths)
-    run = partial(run_on_spark, results=results, owners=files.owners, target=target, sources=frames)
-    with tasks_told(spark, files.paths, observer):
+    spark = start_spark(options, observer, files=None if frames else files)
+    run = partial(
+        run_on_spark, results=results, owners=files.owners, target=target, sources=frames, access=files.access
+    )
+    with tasks_told(spark, files, observer):
         return on_spark(spark, lambda: run(plan, files.paths, out, spark))

@@ -28,7 +28,7 @@ from comity.run.observer import Notice, Observer, Silent
 from comity.run.request import RunRequest, StreamPace
 from comity.run.sinks import sending
 from comity.run.spark import start_spark
-from comity.run.tables import check_tables, table_target
+from comity.run.tables import check_tables, typed_target
 
 if TYPE_CHECKING:
     from comity.connect.frames import FrameSource
@@ -105,11 +105,12 @@ def claimed_for_stream(request: RunRequest) -> Iterator[Outbox | None]:
 def _stream(
     request: RunRequest, watched: WatchedFederation, accounts: Accounts, sources: tuple[FrameSource, ...]
 ) -> StreamRun:
+    from comity.connect.target import TableTarget
     from comity.pipeline.checkpoint import plan_id, stream_id
     from comity.pipeline.stream import StreamRun
 
-    target = table_target(request, goes_on=True)
-    if target is not None:
+    target = typed_target(request, goes_on=True)
+    if isinstance(target, TableTarget):
         checkpoint = request.out / CHECKPOINT
         target.stream, target.plan = partial(stream_id, checkpoint), partial(plan_id, checkpoint)
     stream = StreamRun(
@@ -121,6 +122,7 @@ def _stream(
         on_unknown=lambda files: accounts.observer.warning(not_read(files)),
         owners=request.sources.owners(request.out),
         sources=sources,
+        access=request.sources.access,
         on_set_aside=lambda file: accounts.observer.warning(set_aside(file)),
         on_end=accounts.end,
     )
@@ -131,11 +133,11 @@ def _stream(
 @contextmanager
 def opened(
     request: RunRequest, observer: Observer, measured: MetricsOutput | None
-) -> Iterator[tuple[WatchedFederation, list[Path], Accounts]]:
+) -> Iterator[tuple[WatchedFederation, list[str], Accounts]]:
     """The federation, the folders of its events and the accounts of a stream, whose results folder is claimed."""
     watched = watched_federation(request.folder, observer)
-    folders = [path.resolve() for path in request.sources.paths]
-    check_folders(folders)
+    folders = request.sources.folders
+    check_folders(folders, request.sources.access)
     with claimed_for_stream(request) as outbox:
         yield watched, folders, Accounts(outbox, watched.current, observer, measured or MetricsOutput())
 

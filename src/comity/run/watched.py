@@ -12,6 +12,7 @@ from typing import Any
 from comity.federation.watch import WatchedFederation
 from comity.run.observer import Observer
 from comity.run.request import SparkOptions
+from comity.run.sources import StoredFiles
 from comity.run.spark import start_spark
 
 _LOOK_S = 0.5
@@ -47,7 +48,7 @@ def watched_stream(
     """A stream over the files of a folder, which ends with the block."""
     from comity.pipeline.stream import StreamRun
 
-    spark = start_spark(options, observer, files=[])
+    spark = start_spark(options, observer, files=StoredFiles([]))
     done: Queue[int] = Queue()
     with closing(StreamRun(WatchedFederation(federation), out=out, on_batch=lambda number, _: done.put(number))) as run:
         query = run.start(spark, [events], trigger_s=0, until_empty=False, files_per_batch=100)

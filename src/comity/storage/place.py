@@ -7,13 +7,14 @@ and lasts. Places can be sent to workers; secrets travel with them, and are not 
 from __future__ import annotations
 
 import shutil
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
@@ -28,6 +29,9 @@ _S3 = ("s3", "s3a", "s3n")
 _KNOWN = (*_S3, "hdfs", "viewfs", "abfs", "abfss", "gs", "gcs")
 _RENAMING = ("hdfs", "viewfs")
 """There a file that is being written can be seen, and renaming is atomic."""
+
+
+_CHUNK_BYTES = 4_194_304
 
 
 def is_address(text: str) -> bool:
@@ -47,6 +51,15 @@ def local_path(text: str) -> Path:
     (PosixPath('/tmp/my events'), PosixPath('/tmp'), PosixPath('events'))
     """
     return Path(unquote(urlsplit(text).path)) if text.startswith("file:") else Path(text)
+
+
+class FolderEntry(NamedTuple):
+    """A file or a folder in a folder."""
+
+    name: str
+    is_folder: bool
+    size: int
+    changed_ns: int
 
 
 class Storage(ABC):
@@ -79,8 +92,8 @@ class Storage(ABC):
         """A stream into a file under a name that occurs once, as a context; it lasts when the block ends well."""
 
     @abstractmethod
-    def names(self, folder: str = "") -> list[str]:
-        """The names of the files right in a folder, sorted; none if there is no folder."""
+    def entries(self, folder: str = "") -> list[FolderEntry]:
+        """What is right in a folder, by name; nothing if there is no folder."""
 
     @abstractmethod
     def size(self, name: str) -> int | None:
@@ -99,12 +112,20 @@ class Storage(ABC):
         """A file of so many bytes that never changes, on a disk of this machine: itself, or a copy that is kept."""
 
     @abstractmethod
+    def fetch(self, name: str, target: Path, most: int) -> None:
+        """Copy a file to a path of this machine; refused if it has more than so many bytes."""
+
+    @abstractmethod
     def delta_options(self) -> dict[str, str]:
         """The storage options by which `deltalake` gets there."""
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
         return self.size(name) is not None
+
+    def names(self, folder: str = "") -> list[str]:
+        """The names of the files right in a folder, sorted; none if there is no folder."""
+        return [one.name for one in self.entries(folder) if not one.is_folder]
 
 
 def storage_at(place: str | Path, access: StorageAccess = NO_ACCESS) -> Storage:
@@ -161,9 +182,9 @@ class LocalStorage(Storage):
             sync_stream(stream)
         sync(path.parent)
 
-    def names(self, folder: str = "") -> list[str]:
+    def entries(self, folder: str = "") -> list[FolderEntry]:
         with suppress(FileNotFoundError, NotADirectoryError):
-            return sorted(path.name for path in (self.folder / folder).iterdir() if path.is_file())
+            return sorted(_entries_in(self.folder / folder))
         return []
 
     def size(self, name: str) -> int | None:
@@ -180,6 +201,10 @@ class LocalStorage(Storage):
 
     def on_disk(self, name: str, size: int) -> Path:
         return self.folder / name
+
+    def fetch(self, name: str, target: Path, most: int) -> None:
+        with (self.folder / name).open("rb") as stream, target.open("wb") as copy:
+            _copy(stream, copy, most, f"{self.folder / name}")
 
     def delta_options(self) -> dict[str, str]:
         return {}
@@ -204,7 +229,7 @@ class RemoteStorage(Storage):
         return replace(self, _address=f"{self._address}/{name}")
 
     def read(self, name: str) -> bytes:
-        with self._told(name), self.files.open_input_stream(self.path(name)) as stream:
+        with self._told(name), self.files.open_input_stream(self.path(name), compression=None) as stream:
             return cast(bytes, stream.read())
 
     def write(self, name: str, content: bytes) -> None:
@@ -218,17 +243,22 @@ class RemoteStorage(Storage):
         with self._told(name):
             if self.scheme in _RENAMING:
                 self.files.create_dir(path.rpartition("/")[0])
-            with self.files.open_output_stream(partial) as stream:
+            with self.files.open_output_stream(partial, compression=None) as stream:
                 yield stream
             if partial != path:
                 self.files.move(partial, path)
 
-    def names(self, folder: str = "") -> list[str]:
+    def entries(self, folder: str = "") -> list[FolderEntry]:
         from pyarrow.fs import FileSelector, FileType
 
         with self._told(folder):
             found = self.files.get_file_info(FileSelector(self.path(folder), allow_not_found=True))
-        return sorted(one.base_name for one in found if one.type is FileType.File)
+        kinds = {FileType.File: False, FileType.Directory: True}
+        return sorted(
+            FolderEntry(one.base_name, kinds[one.type], one.size or 0, one.mtime_ns or 0)
+            for one in found
+            if one.type in kinds
+        )
 
     def size(self, name: str) -> int | None:
         from pyarrow.fs import FileType
@@ -248,8 +278,22 @@ class RemoteStorage(Storage):
     def on_disk(self, name: str, size: int) -> Path:
         return LocalCopies.of_user().get(f"{self._address}/{name}", size, lambda: self.read(name))
 
+    def fetch(self, name: str, target: Path, most: int) -> None:
+        with (
+            self._told(name),
+            self.files.open_input_stream(self.path(name), compression=None) as stream,
+            target.open("wb") as copy,
+        ):
+            _copy(stream, copy, most, f"{self._address}/{name}")
+
     def delta_options(self) -> dict[str, str]:
         return self.access.s3(self.bucket).for_delta(limits().max_storage_s) if self.scheme in _S3 else {}
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[Any]:
+        """A file of which parts can be read, by pyarrow."""
+        with self._told(name), self.files.open_input_file(self.path(name)) as file:
+            yield file
 
     @property
     def scheme(self) -> str:
@@ -285,6 +329,23 @@ class RemoteStorage(Storage):
             where = ErrorPlace(f"{self._address}/{name}".rstrip("/"))
             hint = "look whether the store can be reached with these credentials, and try again"
             raise Retryable(text, code="storage-failed", place=where, hint=hint) from None
+
+
+def _copy(stream: Any, copy: BinaryIO, most: int, file: str) -> None:
+    while chunk := stream.read(_CHUNK_BYTES):
+        copy.write(chunk)
+        if copy.tell() > most:
+            hint = "cut it into smaller ones, or set COMITY_MAX_FETCHED_BYTES"
+            raise Misuse(
+                f"a file has more than {most:,} bytes", code="too-large-file", place=ErrorPlace(file), hint=hint
+            )
+
+
+def _entries_in(folder: Path) -> Iterator[FolderEntry]:
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # it was taken away just now, or is a link that leads nowhere
+            known = path.stat()
+            yield FolderEntry(path.name, stat.S_ISDIR(known.st_mode), known.st_size, known.st_mtime_ns)
 
 
 @lru_cache(maxsize=64)

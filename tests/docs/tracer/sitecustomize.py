@@ -12,8 +12,14 @@ import threading
 from types import CodeType, FrameType
 
 _MARK = os.sep + os.path.join("src", "comity") + os.sep
-_READING = ("event/files.py", "event/formats/jsonlines.py", "event/scan/scanner.py", "event/formats/table.py")
-_FUNCTIONS = {"decode", "fitting", "read_or_reject", "scan", "records_of"}
+_READING = (
+    "event/files.py",
+    "event/formats/jsonlines.py",
+    "event/formats/table.py",
+    "event/places.py",
+    "event/scan/scanner.py",
+)
+_FUNCTIONS = {"decode", "fitting", "read_or_reject", "scan"}
 
 _known: dict[CodeType, str | None] = {}
 _entered: set[tuple[str, str]] = set()

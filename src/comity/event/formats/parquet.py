@@ -53,19 +53,22 @@ def read_parquet_lines(
         yield row + 1, broken_parquet(error, file, row + 1)
 
 
-def trusted_footer(path: str | Path) -> pyarrow.parquet.FileMetaData | None:
+def trusted_footer(
+    path: str | Path, *, file: Any = None, size: int | None = None
+) -> pyarrow.parquet.FileMetaData | None:
     """The footer of a file that may be read by columns; None if it is broken, or claims more than a file of its size
-    can hold: `read_parquet_lines` says what is wrong with it, and in isolation.
+    can hold: `read_parquet_lines` says what is wrong with it, and in isolation. A file that is elsewhere is handed in,
+    opened, with its size.
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
     try:
-        footer = parquet.read_metadata(path)
+        footer = parquet.read_metadata(path if file is None else file)
     except (pa.ArrowException, OSError):
         return None
     sizes = (footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
-    return footer if Expansion(path).allows(max(LEAST_BYTES * footer.num_rows, sum(sizes))) else None
+    return footer if Expansion(path, size).allows(max(LEAST_BYTES * footer.num_rows, sum(sizes))) else None
 
 
 def broken_parquet(error: Exception, file: str, row: int = 1) -> Rejected:

@@ -96,15 +96,15 @@ def is_file_fault(code: str) -> bool:
 
 def is_event_file(path: Path) -> bool:
     """Whether something in a directory is a file of events."""
-    return path.name.endswith(SUFFIXES) and is_finished_file(path)
+    return is_event_name(path.name) and path.is_file()
 
 
-def is_finished_file(path: Path) -> bool:
-    """Whether something in a directory is a file that nobody is still writing: such names begin with `.` or `_`.
+def is_event_name(name: str) -> bool:
+    """Whether a file in a directory holds events, and nobody is still writing it: such names begin with `.` or `_`.
 
     A name that is no UTF-8 could not be told, noted or handed to Java, so such a file is none either.
     """
-    return not path.name.startswith(_HIDDEN) and _is_text(path.name) and path.is_file()
+    return name.endswith(SUFFIXES) and not name.startswith(_HIDDEN) and _is_text(name)
 
 
 def unknown_files(folder: Path) -> list[Path]:

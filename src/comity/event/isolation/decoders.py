@@ -40,19 +40,23 @@ _QUIET = {"MALLOC_ARENA_MAX": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_N
 
 
 def decoded_apart(
-    reader: str, path: str | Path, types: Taxonomy | TypeLookup | None = None, *, after: int = 0
+    reader: str,
+    path: str | Path,
+    types: Taxonomy | TypeLookup | None = None,
+    *,
+    name: str | None = None,
+    after: int = 0,
 ) -> Iterator[tuple[int, bytes | Rejected]]:
     """The records of a file, each with its number, decoded in another process by a reader of the table of formats.
+    `name` is what it is called in rejected records, if not by its path.
 
     If that process dies, the file is read once more from the last record on, record by record; so that the one that
     kills is known, and all before it are given. It comes as `Rejected`, and it is the last.
     """
     lookup = types.find if isinstance(types, Taxonomy) else types
-    last = after
+    last, told = after, name or str(path)
     for one_by_one in (False, True):
-        request = Request(
-            reader, os.path.abspath(path), str(path), last, asdict(limits()), one_by_one, lookup is not None
-        )
+        request = Request(reader, os.path.abspath(path), told, last, asdict(limits()), one_by_one, lookup is not None)
         try:
             for number, line in _answers(request, lookup):
                 last = number
@@ -60,7 +64,7 @@ def decoded_apart(
             return
         except _EndedError as end:
             if one_by_one or not end.died:
-                yield last + 1, rejected(b"", [end.fault], last + 1, str(path))
+                yield last + 1, rejected(b"", [end.fault], last + 1, told)
                 return
 
 
