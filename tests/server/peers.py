@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -70,26 +71,39 @@ async def until(condition: Callable[[], bool], what: str = "") -> None:
 
 @asynccontextmanager
 async def network(
-    links: Iterable[tuple[str, str]],
+    links: Iterable[tuple[str, ...]],
     policy: Policy | None = None,
     *,
     silence_s: float = 15.0,
     stores: Path | None = None,
     ports: dict[str, int] | None = None,
+    peers: dict[str, str] | None = None,
 ) -> AsyncIterator[dict[str, BrokerNode]]:
-    """Brokers in this process, linked over TCP; the second of each pair dials the first."""
+    """Brokers in this process, linked over TCP; the second of each pair dials the first, and others the `peers`."""
     nodes: dict[str, BrokerNode] = {}
     pairs = list(links)
     names = list(dict.fromkeys(name for pair in pairs for name in pair))
     async with AsyncExitStack() as stack:
         for name in names:
-            peers = tuple(Address.read(nodes[one].address or "") for one, other in pairs if other == name)
+            dialed = [nodes[pair[0]].address for pair in pairs if pair[1:] == (name,)]
+            dialed += [peers[name]] if peers is not None and name in peers else []
             listen = Address("127.0.0.1", (ports or {}).get(name, 0))
             store = stores / name if stores is not None else None
-            settings = NodeSettings(name, listen, peers, policy or Policy(), store=store, silence_s=silence_s)
+            settings = NodeSettings(
+                name, listen, tuple(map(Address.read, dialed)), policy or Policy(), store=store, silence_s=silence_s
+            )
             nodes[name] = await stack.enter_async_context(running_node(settings))
-        await until(lambda: all(len(node.links.reach_without("")) == len(names) for node in nodes.values()))
+        await until(lambda: all(len(node.links.reach_without("")) >= len(names) for node in nodes.values()))
         yield nodes
+
+
+def free_ports(*names: str) -> dict[str, int]:
+    """A port for each, which it can have again after a restart."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in names]
+    found = {name: one.getsockname()[1] for name, one in zip(names, sockets, strict=True)}
+    for one in sockets:
+        one.close()
+    return found
 
 
 @dataclass
@@ -172,9 +186,9 @@ class Guest:
     # As a client
 
     @classmethod
-    async def client(cls, address: str, name: str = "", *, tls: SSLContext | None = None, **more: Any) -> Guest:
+    async def client(cls, address: str | None, name: str = "", *, tls: SSLContext | None = None, **more: Any) -> Guest:
         """A client that was welcomed."""
-        guest = await cls.connect(address, tls)
+        guest = await cls.connect(address or "", tls)
         guest.say(Hello(role=PeerRole.CLIENT, name=name, **{"window": _BIG, **more}))
         guest.welcome = await guest.next(Welcome)
         return guest

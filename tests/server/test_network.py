@@ -14,15 +14,11 @@ from comity.wire import Deliver, Dropped, Granted, RefuseEvents, RefuseRequest
 _CHAIN = [("a", "b"), ("b", "c")]
 
 
-def _address(nodes: dict[str, object], name: str) -> str:
-    return str(nodes[name].address)  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize("strategy", Strategy)
 async def test_events_reach_who_wants_them_over_three_brokers(strategy: Strategy) -> None:
     async with network(_CHAIN, Policy(strategy)) as nodes:
-        near, far = await Guest.client(_address(nodes, "a")), await Guest.client(_address(nodes, "c"))
-        publisher = await Guest.client(_address(nodes, "a"))
+        near, far = await Guest.client(nodes["a"].address), await Guest.client(nodes["c"].address)
+        publisher = await Guest.client(nodes["a"].address)
         await near.subscribe("n > 2")
         await far.subscribe("n between 1 and 3", number=7)
         if strategy is not Strategy.FLOODING:
@@ -36,7 +32,7 @@ async def test_events_reach_who_wants_them_over_three_brokers(strategy: Strategy
 
 async def test_a_client_that_leaves_wants_nothing_any_more() -> None:
     async with network(_CHAIN) as nodes:
-        far = await Guest.client(_address(nodes, "c"))
+        far = await Guest.client(nodes["c"].address)
         await far.subscribe("n > 2")
         await until(lambda: len(nodes["a"].routing.table("b", Topic.SUBSCRIPTIONS)) == 1)
         await far.close()
@@ -45,7 +41,7 @@ async def test_a_client_that_leaves_wants_nothing_any_more() -> None:
 
 async def test_an_event_comes_once_and_names_all_subscriptions_that_want_it() -> None:
     async with network(_CHAIN) as nodes:
-        client = await Guest.client(_address(nodes, "c"))
+        client = await Guest.client(nodes["c"].address)
         await client.subscribe("n > 2", number=1)
         await client.subscribe("n < 4", number=2)
         await client.publish([line(n) for n in range(6)])
@@ -56,7 +52,7 @@ async def test_an_event_comes_once_and_names_all_subscriptions_that_want_it() ->
 
 async def test_the_order_of_a_publisher_is_kept_and_a_repeated_number_replaces_the_filter() -> None:
     async with network(_CHAIN) as nodes:
-        far, publisher = await Guest.client(_address(nodes, "c")), await Guest.client(_address(nodes, "a"))
+        far, publisher = await Guest.client(nodes["c"].address), await Guest.client(nodes["a"].address)
         await far.subscribe("n >= 0")
         await far.subscribe("n > 99")
         await until(lambda: [e.filter.text for e in nodes["a"].routing.table("b", Topic.SUBSCRIPTIONS)] == ["n > 99"])
@@ -67,7 +63,7 @@ async def test_the_order_of_a_publisher_is_kept_and_a_repeated_number_replaces_t
 
 async def test_requests_that_are_wrong_are_refused_and_the_client_goes_on() -> None:
     async with network(_CHAIN) as nodes:
-        client = await Guest.client(_address(nodes, "a"))
+        client = await Guest.client(nodes["a"].address)
         for text, code in [("n >", "syntax"), ("n > 5 m", "unit-without-type")]:
             answer = await client.subscribe(text)
             assert isinstance(answer, RefuseRequest), text
@@ -79,7 +75,7 @@ async def test_requests_that_are_wrong_are_refused_and_the_client_goes_on() -> N
 
 async def test_what_is_no_event_is_refused_and_the_others_go_on() -> None:
     async with network(_CHAIN) as nodes:
-        client = await Guest.client(_address(nodes, "a"))
+        client = await Guest.client(nodes["a"].address)
         await client.subscribe("n >= 0")
         reserved = b'{"id": "1", "source": "/a", "type": "comity.network.Subscribed"}'
         await client.publish([line(0), b"{}", reserved, b"nonsense", line(4)])
@@ -91,7 +87,7 @@ async def test_what_is_no_event_is_refused_and_the_others_go_on() -> None:
 
 async def test_with_advertisements_only_what_is_advertised_may_be_published() -> None:
     async with network(_CHAIN, Policy(advertisements=True)) as nodes:
-        far, publisher = await Guest.client(_address(nodes, "c")), await Guest.client(_address(nodes, "a"))
+        far, publisher = await Guest.client(nodes["c"].address), await Guest.client(nodes["a"].address)
         await far.subscribe("n > 2")
         await publisher.advertise("n < 5")
         await until(lambda: len(nodes["a"].routing.table("b", Topic.SUBSCRIPTIONS)) == 1)
@@ -102,7 +98,7 @@ async def test_with_advertisements_only_what_is_advertised_may_be_published() ->
 
 async def test_a_subscription_ends_with_its_lease() -> None:
     async with network([("a", "b")]) as nodes:
-        client = await Guest.client(_address(nodes, "b"))
+        client = await Guest.client(nodes["b"].address)
         await client.subscribe("n > 2", lease_s=0.4)
         await until(lambda: len(nodes["a"].routing.table("b", Topic.SUBSCRIPTIONS)) == 1)
         await until(lambda: not nodes["a"].routing.table("b", Topic.SUBSCRIPTIONS))
@@ -111,7 +107,7 @@ async def test_a_subscription_ends_with_its_lease() -> None:
 
 async def test_who_subscribes_is_an_event() -> None:
     async with network([("a", "b")], Policy(notices=True)) as nodes:
-        watcher, other = await Guest.client(_address(nodes, "a")), await Guest.client(_address(nodes, "a"))
+        watcher, other = await Guest.client(nodes["a"].address), await Guest.client(nodes["a"].address)
         await watcher.subscribe("event.type = 'comity.network.Subscribed' and exists filter and filter = 'n > 2'")
         await other.subscribe("n > 2")
         (told,) = await watcher.receives(1)
@@ -120,8 +116,8 @@ async def test_who_subscribes_is_an_event() -> None:
 
 async def test_a_slow_client_slows_nobody_and_is_told_what_it_missed() -> None:
     async with network([("a", "b")]) as nodes:
-        slow = await Guest.client(_address(nodes, "b"), window=3_000)
-        quick, publisher = await Guest.client(_address(nodes, "b")), await Guest.client(_address(nodes, "a"))
+        slow = await Guest.client(nodes["b"].address, window=3_000)
+        quick, publisher = await Guest.client(nodes["b"].address), await Guest.client(nodes["a"].address)
         await slow.subscribe("n >= 0")
         await quick.subscribe("n >= 0")
         await until(lambda: len(nodes["a"].routing.table("b", Topic.SUBSCRIPTIONS)) == 1)
@@ -147,7 +143,7 @@ def _credit() -> object:
 
 async def test_status_tells_links_clients_and_tables() -> None:
     async with network(_CHAIN) as nodes:
-        far, publisher = await Guest.client(_address(nodes, "c"), "Ada"), await Guest.client(_address(nodes, "a"))
+        far, publisher = await Guest.client(nodes["c"].address, "Ada"), await Guest.client(nodes["a"].address)
         await far.subscribe("n > 2")
         await until(lambda: len(nodes["a"].routing.table("b", Topic.SUBSCRIPTIONS)) == 1)
         await publisher.publish([line(n) for n in range(6)])
@@ -165,7 +161,7 @@ async def test_status_tells_links_clients_and_tables() -> None:
 
 async def test_a_storm_of_subscriptions_keeps_nobody_waiting() -> None:
     async with network([("a", "b")]) as nodes:
-        storm, other = await Guest.client(_address(nodes, "a")), await Guest.client(_address(nodes, "a"))
+        storm, other = await Guest.client(nodes["a"].address), await Guest.client(nodes["a"].address)
         await other.subscribe("n >= 0")
         from comity.wire import Subscribe
 

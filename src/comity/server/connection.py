@@ -163,9 +163,10 @@ class NodeConnection(asyncio.Protocol):
         frames = [frame]
         while self._inbox and self._inbox[0].kind is frame.kind:
             frames.append(self._inbox.popleft())
-        self._granted -= sum(len(one.whole) for one in frames)
-        if self._granted < 0:
-            raise ProtocolFault("more events than were granted", code="no-credit", hint="wait for credit")
+        for one in frames:
+            if self._granted <= 0:
+                raise ProtocolFault("more events than were granted", code="no-credit", hint="wait for credit")
+            self._granted -= len(one.whole)
         self._listener.take(frames)
 
     def _hear_bye(self, bye: Bye) -> None:

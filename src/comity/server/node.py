@@ -52,7 +52,7 @@ class BrokerNode:
         self.settings, self.pool, self.ledger = settings, pool, ledger
         self.name = settings.name
         self.instance = token_hex(8)
-        self.address: str | None = None
+        self.address = str(settings.listen)
         self.figures = NodeFigures()
         self.links = Links(self.name)
         self.clients: dict[str, ClientSession] = {}

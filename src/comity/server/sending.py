@@ -12,6 +12,8 @@ _CHUNK_BYTES = 262_144
 class SendQueue:
     """Frames on their way to one receiver. Those of events cost credit, and wait for it; the others wait behind them.
 
+    While there is any credit a frame may be sent, also one that costs more.
+
     >>> sent = []
     >>> queue = SendQueue(sent.append, most_bytes=100)
     >>> queue.put(b"events", is_charged=True)
@@ -32,8 +34,8 @@ class SendQueue:
         self.sent_bytes = 0
 
     def has_room(self, size: int) -> bool:
-        """Whether so many bytes more would be within the bound."""
-        return self.size_bytes + size <= self._most_bytes
+        """Whether so many bytes more would be within the bound; what is longer than that has room if nothing waits."""
+        return not self._waiting or self.size_bytes + size <= self._most_bytes
 
     @property
     def is_low(self) -> bool:
@@ -64,7 +66,7 @@ class SendQueue:
         size, waiting = 0, self._waiting
         while waiting and size < _CHUNK_BYTES:
             frame, is_charged = waiting[0]
-            if is_charged and len(frame) > self._credit:
+            if is_charged and self._credit <= 0:
                 break
             waiting.popleft()
             frames.append(frame)
