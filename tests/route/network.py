@@ -92,6 +92,31 @@ class Network:
         while self.deliver_one():
             pass
 
+    def pass_time(self, seconds: float, *, silent: tuple[str, ...] = ()) -> None:
+        """Let time pass in steps of a second; of brokers that are silent, nothing is heard."""
+        for _ in range(round(seconds)):
+            self.now += 1
+            for name, broker in self.brokers.items():
+                at = broker.wakes_at()
+                if name not in silent and at is not None and at <= self.now:
+                    self.send(name, broker.tick(self.now))
+            self.settle()
+
+    def restart(self, name: str) -> None:
+        """A broker dies, with all that it knew, and begins anew; its clients come back."""
+        neighbours = [other for one, other in list(self.queues) if one == name]
+        for other in neighbours:
+            del self.queues[name, other], self.queues[other, name]
+            self.send(other, self.brokers[other].link_down(name, self.now))
+        self.brokers[name] = RoutingBroker(name, self.policy, self.pool)
+        for other in neighbours:
+            self.connect(name, other)
+        held, self.holding[name] = self.holding[name], Holding()
+        for (client, key), wanted in held.subscriptions.items():
+            self.subscribe(name, client, key, wanted)
+        for (client, key), offered in held.advertisements.items():
+            self.advertise(name, client, key, offered)
+
     # Clients
 
     def subscribe(self, broker: str, client: str, key: int, wanted: SmallFilter, *, durable: bool = False) -> None:

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from comity.errors import Misuse
 from comity.expression.evaluate import AttributeReader
+from comity.route.adaptive import LinkFilter
 from comity.route.changes import Change, Hold, Leave, Release
 from comity.route.clients import Clients
 from comity.route.filters import FilterPool, RouteFilter
@@ -83,6 +84,8 @@ class RoutingBroker:
         link = self._links[neighbour] = Link(neighbour, toward)
         if self.policy.lease_s is not None:
             link.refresh_at = now + self.policy.lease_s / _REFRESHES
+        if self.policy.adaptive is not None:
+            link.filter = LinkFilter(self.policy.adaptive, now)
         for topic in self._topics():
             self._tellings[topic].open(link)
         return self._settle()
@@ -183,7 +186,7 @@ class RoutingBroker:
             case Refresh(topic):
                 self._extend(link, topic, now)
             case SendEverything():
-                pass
+                return [] if link.filter is None else [(neighbour, said) for said in link.filter.take(control, now)]
             case _:
                 assert_never(control)
         return self._settle()
@@ -248,6 +251,8 @@ class RoutingBroker:
             if link.refresh_at is not None:
                 yield link.refresh_at
             yield from (at for topic, at in link.expires.items() if link.table[topic])
+            ready = None if link.filter is None else link.filter.ready_at()
+            yield from () if ready is None else (ready,)
 
     def tick(self, now: float) -> Outgoing:
         """Time has passed: leases end, and those that this broker was given are refreshed."""
@@ -258,7 +263,14 @@ class RoutingBroker:
                 if at <= now:
                     del link.expires[topic]
                     self._drop(link, topic, list(link.table[topic]), Cause.LEASE, now)
-        return self._settle() + self._refreshes(now)
+        return self._settle() + self._refreshes(now) + self._adapt(now)
+
+    def _adapt(self, now: float) -> Outgoing:
+        return [
+            (link.name, said)
+            for link in self._links.values()
+            for said in (() if link.filter is None else link.filter.decide(now))
+        ]
 
     def _refreshes(self, now: float) -> Outgoing:
         found: Outgoing = []
@@ -303,25 +315,45 @@ class RoutingBroker:
         """The same for an event of which it is known which filters it passes; any others may be among them."""
         clients: dict[str, list[Key]] = {}
         durable_clients: dict[str, None] = {}
-        directions: dict[str, bool] = {}
+        passed: dict[str, bool] = {}
         by_filter = self._tellings[Topic.SUBSCRIPTIONS].demand.by_filter
         for wanted in filter(None, map(by_filter.get, matched)):
             for holder in wanted.holders:
                 if holder.origin != HERE:
-                    directions[holder.origin] = directions.get(holder.origin, False) or holder.durable
+                    passed[holder.origin] = passed.get(holder.origin, False) or holder.durable
             for held in (wanted.held or {}).values():
                 clients.setdefault(held.client, []).append(held.key)
                 if held.durable:
                     durable_clients[held.client] = None
         if self.policy.strategy is Strategy.FLOODING:
-            directions = dict.fromkeys(self._links, True)
-        neighbours = tuple(name for name in self._links if name in directions and name != origin)
+            passed = dict.fromkeys(self._links, True)
+        if self.policy.adaptive is not None:
+            self.count(origin, 1, dict.fromkeys(passed, 1), int(bool(clients or passed.keys() - {origin})))
+        neighbours = tuple(n for n in self._links if n != origin and (n in passed or self.sends_everything(n)))
         return Directions(
             {client: tuple(keys) for client, keys in clients.items()},
             neighbours,
             tuple(durable_clients),
-            tuple(name for name in neighbours if directions[name]),
+            tuple(name for name in neighbours if passed.get(name)),
         )
+
+    def count(self, origin: str | None, events: int, passed: Mapping[str, int], wanted: int) -> None:
+        """Take note of events that came from one place, for adaptive filtering.
+
+        Of these so many passed what each neighbour wants, and so many were wanted by anybody here or beyond.
+        """
+        for link in self._links.values():
+            if link.filter is not None and link.name == origin:
+                link.filter.count_received(events, wanted)
+            elif link.filter is not None:
+                link.filter.count_sent(events, passed.get(link.name, 0))
+
+    def sends_everything(self, neighbour: str) -> bool:
+        """Whether the neighbour gets every event now, whatever it wants."""
+        if self.policy.strategy is Strategy.FLOODING:
+            return True
+        link = self._links[neighbour]
+        return link.filter is not None and link.filter.sends_everything
 
     # For those who look on
 
@@ -339,10 +371,6 @@ class RoutingBroker:
         if telling.watched is None:
             telling.watched = dict.fromkeys(telling.demand.by_filter)
         return telling.watched
-
-    def sends_everything(self, neighbour: str) -> bool:
-        """Whether the neighbour gets every event, whatever it wants."""
-        return self.policy.strategy is Strategy.FLOODING
 
     def table(self, neighbour: str, topic: Topic) -> tuple[Entry, ...]:
         """What the neighbour told. Who floods takes everything to be wanted, and not to be missed."""

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 
+from comity.route.adaptive import LinkFilter
 from comity.route.choosing.chooser import Counts
 from comity.route.messages import Entry, Topic, Update
 from comity.route.route_filter import RouteFilter
@@ -69,3 +70,5 @@ class Link:
     """What the neighbour has begun to tell."""
     expires: dict[Topic, float] = field(default_factory=dict)
     refresh_at: float | None = None
+    filter: LinkFilter | None = None
+    """Whether events are filtered, if that may change."""

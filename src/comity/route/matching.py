@@ -175,23 +175,28 @@ class BatchMatcher:
         directions = BatchDirections(found.size, refused=found.refused)
         events = np.setdiff1d(np.arange(found.size), np.array(list(found.refused), np.int64))
         linked = _joined(found.linked)
+        passed: dict[str, Rows] = {}
         for name in self._broker.neighbours:
-            if name == origin:
-                continue
-            flags = self._flags.get(name)
-            if self._broker.sends_everything(name):
-                rows, durable = events, events if self._broker.policy.strategy is Strategy.FLOODING else None
-            else:
-                rows, durable = (_NO_ROWS, None) if flags is None else (flags.rows(linked), None)
-            if durable is None:
-                durable = _NO_ROWS if flags is None else flags.durable_rows(linked)
-            _note(directions.neighbours, name, rows)
-            _note(directions.durable_neighbours, name, durable)
-        for row, held in self._deliveries(_joined(found.own)):
+            if name != origin:
+                passed[name], durable = self._passing(name, linked, events)
+                _note(directions.neighbours, name, events if self._broker.sends_everything(name) else passed[name])
+                _note(directions.durable_neighbours, name, durable)
+        own = _joined(found.own)
+        for row, held in self._deliveries(own):
             directions.clients.setdefault(held.client, {}).setdefault(row, []).append(held.key)
             if held.durable:
                 directions.durable_clients.setdefault(held.client, set()).add(row)
+        if self._broker.policy.adaptive is not None:
+            wanted = np.unique(np.concatenate([own.rows, *passed.values()]))
+            self._broker.count(origin, len(events), {name: len(rows) for name, rows in passed.items()}, len(wanted))
         return directions
+
+    def _passing(self, name: str, linked: _Pairs, events: Rows) -> tuple[Rows, Rows]:
+        """The events that a neighbour wants, and those that somebody there must not miss."""
+        if self._broker.policy.strategy is Strategy.FLOODING:
+            return events, events
+        flags = self._flags.get(name)
+        return (_NO_ROWS, _NO_ROWS) if flags is None else (flags.rows(linked), flags.durable_rows(linked))
 
     def _deliveries(self, own: _Pairs) -> Iterator[tuple[int, Held]]:
         for row, number in zip(own.rows.tolist(), own.numbers.tolist(), strict=True):

@@ -7,6 +7,7 @@ from enum import Enum
 
 from comity.errors import Misuse
 from comity.filter.statistics import Statistics
+from comity.route.adaptive import Adaptation
 
 
 class Strategy(Enum):
@@ -39,6 +40,8 @@ class Policy:
     """How events are distributed, without which no loss can be estimated."""
     lease_s: float | None = None
     """Seconds after which a neighbour forgets what was not refreshed."""
+    adaptive: Adaptation | None = None
+    """When links are not filtered, because nearly everything passes; None: never."""
     notices: bool = False
     """Whether brokers give back, as things to publish, who subscribed and advertised (`take_notices`)."""
     slice: int | None = None
