@@ -61,6 +61,8 @@ class Limits:
     """Worst-case cost of one profile in matching, in the unit of `match/cost.py`; a dearer one is refused."""
     max_learned_types: int = 256
     """Types of events without declarations that a broker reads as columns; events of further ones are read singly."""
+    max_seen_events: int = 65_536
+    """Events that a broker in a network with circles remembers, so that one that comes twice goes on once."""
     max_merged_filters: int = 64
     """Filters that a broker puts together in one attribute; with each of them that comes or goes all are told anew."""
     profile_lock_timeout_ms: int = 60_000

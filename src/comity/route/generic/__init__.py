@@ -1,0 +1,1 @@
+"""Networks whose links form any graph: brokers agree on a spanning tree, and route along it."""
