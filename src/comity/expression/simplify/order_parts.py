@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from comity.event.types import EventType
-from comity.expression.tree import FALSE, TRUE, And, Expression, Literal, Not, Or, conjunction, disjunction
+from comity.expression.tree import (
+    FALSE,
+    TRUE,
+    And,
+    Between,
+    Expression,
+    In,
+    Literal,
+    Not,
+    Or,
+    TextTest,
+    conjunction,
+    disjunction,
+)
 
 
 def order_parts(node: Expression, type: EventType) -> Expression:
@@ -41,6 +56,14 @@ def negation(item: Expression) -> Expression:
     return Literal(item.value is not True) if isinstance(item, Literal) else Not(item)
 
 
+_TWO_SIDED = (TextTest, In, Between)
+
+
+def _opposite(item: Expression) -> Expression:
+    """What does not hold where the item does. Neither may hold where a value is missing, so it is no complement."""
+    return replace(item, negated=not item.negated) if isinstance(item, _TWO_SIDED) else negation(item)
+
+
 def choice(condition: Expression, then: Expression, otherwise: Expression) -> Expression:
     """The filter `then` where the condition holds, `otherwise` elsewhere."""
     if then == otherwise:
@@ -54,7 +77,8 @@ Joined = type[And] | type[Or]
 def _joined(node: Joined, dual: Joined, items: list[Expression], neutral: Expression, final: Expression) -> Expression:
     known = dict.fromkeys(_flat(node, items))
     known.pop(neutral, None)
-    if final in known or any(negation(item) in known for item in known if isinstance(item, Not)):
+    denied = _opposite if node is And else negation
+    if final in known or any(denied(item) in known for item in known if isinstance(item, (Not, *_TWO_SIDED))):
         return final
     shorter = [_reduced(dual, item, known) if isinstance(item, dual) else item for item in known]
     if any(new is not old for new, old in zip(shorter, known, strict=True)):
@@ -74,7 +98,8 @@ def _reduced(dual: Joined, item: Expression, known: dict[Expression, None]) -> E
     assert isinstance(item, And | Or)
     if any(part in known for part in item.items):
         return None
-    kept = [part for part in item.items if negation(part) not in known]
+    denied = _opposite if dual is Or else negation
+    kept = [part for part in item.items if negation(part) not in known and denied(part) not in known]
     if len(kept) == len(item.items):
         return item
     return (all_of if dual is And else any_of)(kept)
