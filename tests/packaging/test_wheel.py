@@ -103,7 +103,7 @@ def test_the_examples_of_the_readme(installed: Path, tmp_path: Path) -> None:
     """The test of the pages, in a tree that has pages, examples and tests, and no source."""
     for name in ("README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("docs", "examples", "tests/docs"):
+    for name in ("docs", "examples", "tests/docs", "tests/kafka"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shared = [path for path in (ROOT / "tests").glob("*.py") if not path.name.startswith("test_")]
     for path in shared:
