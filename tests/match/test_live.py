@@ -168,3 +168,17 @@ def test_a_profile_that_cannot_be_read_leaves_nothing_behind() -> None:
     check(index, kept)
     index.compact()
     check(index, kept)
+
+
+@pytest.mark.parametrize(("is_shared", "rests"), [(True, True), (False, False)])
+def test_changes_rest_only_if_another_thread_matches_meanwhile(
+    is_shared: bool, rests: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = LiveIndex([profile(0)], is_shared=is_shared)
+    index.match_one(_EVENTS[0])
+    rested: list[float] = []
+    monkeypatch.setattr("comity.match.pace.sleep", rested.append)
+    monkeypatch.setattr("comity.match.pace.STEP_S", 0.0)
+    monkeypatch.setattr("comity.match.pace.RECENT_S", 1_000.0)
+    index.add_all([profile(n) for n in range(20)])
+    assert bool(rested) is rests

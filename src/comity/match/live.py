@@ -52,7 +52,11 @@ class LiveIndex:
         profiles: Iterable[Expression] = (),
         attributes: Mapping[Path, AttributeType] | None = None,
         sample: pa.RecordBatch | None = None,
+        *,
+        is_shared: bool = True,
     ) -> None:
+        self._is_shared = is_shared
+        """Whether other threads match while one changes; then changes leave them most of the time."""
         self._attributes = attributes
         self._sample = sample
         self._reading = ReadProfiles(attributes)
@@ -182,7 +186,7 @@ class LiveIndex:
         with self._writing:
             ingredients, alive = self._from(self._recent_from)
             begin, replaced = self._recent_from, self._parts[1]
-        recent = build(ingredients, self._pace())
+        recent = build(ingredients, self._pace_beside())
         with self._writing:
             self._merging = None
             if self._parts[1] is replaced and self._recent_from == begin:  # else somebody else was faster
@@ -214,7 +218,12 @@ class LiveIndex:
             self._parts = parts
             self._shown = tuple(part for part in parts if part.postings.record_count)
 
-    def _pace(self) -> MatchingPace:
+    def _pace(self) -> Rest:
+        """For work in the thread of the caller."""
+        return self._pace_beside() if self._is_shared else no_rest
+
+    def _pace_beside(self) -> Rest:
+        """For work in a thread of its own."""
         return MatchingPace(lambda: self._matched_at)
 
 

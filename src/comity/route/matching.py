@@ -265,7 +265,7 @@ class _Numbered:
     """An index, and which filter has which number in it."""
 
     def __init__(self) -> None:
-        self.index = LiveIndex()
+        self.index = LiveIndex(is_shared=False)  # an event loop matches and changes in one thread
         self.numbers: dict[RouteFilter, int] = {}
         self.filters: dict[int, RouteFilter] = {}
         self.size = 0

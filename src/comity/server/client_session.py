@@ -32,7 +32,7 @@ from comity.wire.faults import ProtocolFault
 
 if TYPE_CHECKING:
     from comity.server.node import BrokerNode
-    from comity.server.reading import RefusedLine
+    from comity.server.objections import RefusedLine
 
 _TOLD = 10
 """Refused events of a batch that are told one by one."""
@@ -148,7 +148,7 @@ class ClientSession:
     def refuse_events(self, position: int, refusals: list[RefusedLine]) -> None:
         """Tell which events of a batch go nowhere."""
         rows = tuple((one.row, one.code, one.text) for one in refusals[:_TOLD])
-        self.connection.send(RefuseEvents(position, len(refusals), rows))
+        self.connection.send_at_once(RefuseEvents(position, len(refusals), rows))
 
     def finished(self, passing: Passing) -> None:
         """A batch of the client is where it has to be."""

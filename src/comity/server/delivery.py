@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from comity.errors import ComityError
-from comity.event.event import Event
 from comity.logs import log
 from comity.server.receivers import EventReceiver, Flow
 from comity.server.sharing import BatchSharing, Share
@@ -49,7 +48,6 @@ class Passing:
     """A batch that passes through: what came, and what becomes of it."""
 
     batch: EventBatch
-    events: list[Event | None]
     sharing: BatchSharing
     position: int = 0
     """That of its origin."""
@@ -99,7 +97,7 @@ class BatchDelivery:
         while self._to_store:
             group, self._to_store = self._to_store, []
             rows = [(origin, passing, row) for origin, passing in group for row in passing.sharing.durable]
-            events = [(origin.key, _event(passing, row), passing.batch[row]) for origin, passing, row in rows]
+            events = [(origin.key, passing.batch[row]) for origin, passing, row in rows]
             taken = {name: at for origin, passing in group for name, at in origin.taken_with(passing.position)}
             try:
                 answers = await ledger.append(events, taken)
@@ -176,12 +174,6 @@ class BatchDelivery:
 
 def _places(share: Share, passing: Passing) -> list[int]:
     return [passing.numbers.get(row, 0) if row in share.durable else 0 for row in share.rows]
-
-
-def _event(passing: Passing, row: int) -> Event:
-    event = passing.events[row]
-    assert event is not None, "what is no event is not routed"
-    return event
 
 
 def _only(share: Share, is_wanted: Callable[[int], bool]) -> Share:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from comity.connect.claim import lock_folder
 from comity.errors import ComityError
 from comity.event.event import Event
@@ -103,11 +105,9 @@ class Ledger:
 
     # Events
 
-    async def append(
-        self, events: Iterable[tuple[str, Event, bytes]], taken: Mapping[str, LogPosition]
-    ) -> list[Committed]:
+    async def append(self, events: Iterable[tuple[str, bytes]], taken: Mapping[str, LogPosition]) -> list[Committed]:
         """Store events, each with its origin and its line, and how far we are in the logs of neighbours."""
-        stored = [NewEvent(one.source, one.id, origin.encode() + _END + line) for origin, one, line in events]
+        stored = [_new(origin, line) for origin, line in events]
         notes = {_TAKEN + name: f"{one.position} {one.log}" for name, one in taken.items()}
         return await self.store.append(stored, notes)
 
@@ -152,6 +152,19 @@ class Ledger:
     async def _settle(self) -> None:
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+
+class _Identity(msgspec.Struct):
+    source: str
+    id: str
+
+
+_identity_of = msgspec.json.Decoder(_Identity).decode
+
+
+def _new(origin: str, line: bytes) -> NewEvent:
+    identity = _identity_of(line)
+    return NewEvent(identity.source, identity.id, origin.encode() + _END + line)
 
 
 async def _logged(work: Coroutine[Any, Any, None]) -> None:

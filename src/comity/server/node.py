@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from random import Random
 from secrets import token_hex
 from typing import TYPE_CHECKING
@@ -29,8 +30,9 @@ from comity.server.holdings import Holdings
 from comity.server.intake import incoming
 from comity.server.link_session import LinkSession
 from comity.server.links import DialedLink, Links
+from comity.server.matching import EventMatching
+from comity.server.objections import RefusedLine, objections, refused
 from comity.server.parking import Parking
-from comity.server.reading import read_lines
 from comity.server.receivers import CLIENT, EventReceiver, Flow
 from comity.server.settings import NodeSettings
 from comity.server.sharing import BatchSharing
@@ -60,6 +62,7 @@ class BrokerNode:
         self.routing = RoutingBroker(self.name, settings.policy, pool)
         self._followers = Followers(ledger) if ledger is not None else None
         self.delivery = BatchDelivery(self.receivers, ledger, self._lag)
+        self._matching = EventMatching(self.routing)
         self._holdings = Holdings()
         self._collector = ChangeCollector(self._change)
         self._parking = Parking(self)
@@ -312,33 +315,40 @@ class BrokerNode:
         """Events about subscriptions and advertisements, for whoever subscribes to them."""
         self._is_telling = False
         notices, self._untold = self._untold, []
-        events: list[Event | None] = []
+        events: list[Event] = []
         for notice in notices[:_NOTICES]:
             self._notices += 1
             id, at = f"{self.instance}-{self._notices}", datetime.now(UTC)
             events.append(Event(id, f"/comity/brokers/{self.name}", notice.type, at, dict(notice.data())))
         if events:
-            batch = EventBatch.of([encode(event) for event in events if event is not None])
-            self._pass_on(_Own(), batch, events, 0, 0)
+            batch, own = EventBatch.of([encode(event) for event in events]), _Own()
+            self.delivery.take(own, Passing(batch, self._share(own, batch)))
 
     # Events
 
     def publish(self, session: ClientSession, frames: list[Frame]) -> None:
         """A client publishes."""
         for one in incoming(frames):
-            may_publish = self._may_publish(session.key)
-            events, refusals = read_lines(one.batch.lines(), may_publish)
-            session.published += len(events) - len(refusals)
-            self.figures.published += len(events) - len(refusals)
-            for refusal in refusals:
-                self.figures.refuse(refusal.code)
-            if refusals:
-                session.refuse_events(one.position, refusals)
-            self._pass_on(session, one.batch, events, one.position, one.size)
+            objected = objections(one.batch, self._may_publish(session.key))
+            bad = {refusal.row for refusal in objected}
+            rows = [row for row in range(len(one.batch)) if row not in bad] if bad else range(len(one.batch))
+            batch = one.batch.take(rows) if bad else one.batch
+            sharing = self._share(session, batch)
+            session.published += len(rows) - len(sharing.refused)
+            rejected = [refused(rows[at], why) for at, why in sharing.refused.items()]
+            self._refuse(session, one.position, objected, rejected)
+            self.delivery.take(session, Passing(batch, sharing, one.position, one.size))
 
-    def _may_publish(self, client: str) -> Callable[[Event], bool]:
+    def _refuse(self, session: ClientSession, position: int, *refusals: list[RefusedLine]) -> None:
+        found = sorted(chain.from_iterable(refusals))
+        for refusal in found:
+            self.figures.refuse(refusal.code)
+        if found:
+            session.refuse_events(position, found)
+
+    def _may_publish(self, client: str) -> Callable[[Event], bool] | None:
         if not self.settings.policy.advertisements:
-            return _anything
+            return None
         self._collector.flush()
         return lambda event: self.routing.may_publish(client, event)
 
@@ -348,24 +358,19 @@ class BrokerNode:
             session.events_in += len(one.batch)
             if 0 < one.position <= self.links.position_of(session):
                 session.repeats += len(one.batch)
-                session.finished(Passing(one.batch, [], BatchSharing(), one.position, one.size))
+                session.finished(Passing(one.batch, BatchSharing(), one.position, one.size))
                 continue
-            events, refusals = read_lines(one.batch.lines())
-            for refusal in refusals:
-                self.figures.refuse(refusal.code)
-            sharing = self._pass_on(session, one.batch, events, one.position, one.size)
+            sharing = self._share(session, one.batch)
+            self.delivery.take(session, Passing(one.batch, sharing, one.position, one.size))
+            for rejected in sharing.refused.values():
+                self.figures.refuse(rejected.faults[0].code)
             session.unwanted += sharing.unwanted
 
-    def _pass_on(
-        self, origin: Origin, batch: EventBatch, events: list[Event | None], position: int, size: int
-    ) -> BatchSharing:
+    def _share(self, origin: Origin, batch: EventBatch) -> BatchSharing:
         self.figures.events_in += len(batch)
-        neighbour = origin.key.partition(":")[2] if isinstance(origin, LinkSession) else None
-        route = self.routing.route
-        directions = ((row, route(neighbour, event)) for row, event in enumerate(events) if event is not None)
-        sharing = BatchSharing.of(directions, origin.key)
+        neighbour = origin.name if isinstance(origin, LinkSession) else None
+        sharing = self._matching.share(neighbour, origin.key, batch)
         self.figures.unwanted += sharing.unwanted
-        self.delivery.take(origin, Passing(batch, events, sharing, position, size))
         return sharing
 
     # Time
@@ -428,10 +433,6 @@ class _Own:
 
     def taken_with(self, position: int) -> tuple[tuple[str, LogPosition], ...]:
         return ()
-
-
-def _anything(event: Event) -> bool:
-    return True
 
 
 async def _told(work: object, later: Later) -> None:

@@ -1,21 +1,27 @@
-"""Who gets which events of a batch: one share for each receiver, made from the directions of each event."""
+"""Who gets which events of a batch: one share for each receiver."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from comity.event.formats.jsonlines import Rejected
 from comity.route.broker import Directions
+from comity.route.matching import BatchDirections
 from comity.server.receivers import CLIENT, LINK
+
+_NOTHING: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
 class Share:
     """The events of a batch for one receiver: their rows, for a client its subscriptions, and which are durable."""
 
-    rows: list[int] = field(default_factory=list)
-    marks: list[tuple[int, ...]] = field(default_factory=list)
-    durable: set[int] = field(default_factory=set)
+    rows: Sequence[int]
+    marks: Sequence[tuple[int, ...]] = ()
+    durable: frozenset[int] = _NOTHING
 
 
 @dataclass(slots=True)
@@ -28,47 +34,64 @@ class BatchSharing:
     """The rows that must be stored, for whomever."""
     unwanted: int = 0
     """Events that nobody gets."""
-
-    @classmethod
-    def of(cls, directions: Iterable[tuple[int, Directions]], origin: str) -> BatchSharing:
-        """The shares of some rows; a neighbour that they come from has none."""
-        found = cls()
-        for row, one in directions:
-            found._add(row, one)
-        if origin.startswith(LINK):
-            found.shares.pop(origin, None)
-        return found
-
-    def _add(self, row: int, directions: Directions) -> None:
-        if not (directions.clients or directions.neighbours):
-            self.unwanted += 1
-            return
-        shares = self.shares
-        for key, numbers in directions.clients.items():
-            share = _share(shares, key)
-            share.rows.append(row)
-            share.marks.append(_numbers(numbers))
-        for name in directions.neighbours:
-            share = _share(shares, LINK + name)
-            if not share.rows or share.rows[-1] != row:  # else it is held in the place of the neighbour, too
-                share.rows.append(row)
-        if directions.durable:
-            self.durable.append(row)
-            for key in directions.durable_clients:
-                shares[key].durable.add(row)
-            for name in directions.durable_neighbours:
-                shares[LINK + name].durable.add(row)
+    refused: dict[int, Rejected] = field(default_factory=dict)
+    """Lines that are no events."""
 
 
-def _share(shares: dict[str, Share], key: str) -> Share:
-    found = shares.get(key)
-    if found is None:
-        found = shares[key] = Share()
-    return found
+def shared(found: BatchDirections, origin: str) -> BatchSharing:
+    """The shares of a batch; a neighbour that it comes from has none."""
+    sharing = BatchSharing(refused=found.refused)
+    for name, rows in found.neighbours.items():
+        durable = found.durable_neighbours.get(name)
+        # Most often a neighbour wants nothing of a batch or all.
+        own: Sequence[int] = range(found.size) if len(rows) == found.size else rows.tolist()
+        sharing.shares[LINK + name] = Share(own, (), _NOTHING if durable is None else frozenset(durable.tolist()))
+    for key, delivered in found.clients.items():
+        # A neighbour whose link is just up may be held in its own place.
+        if key not in sharing.shares and not (key == origin and origin.startswith(LINK)):
+            sharing.shares[key] = _of_client(delivered, found.durable_clients.get(key))
+    _sum_up(sharing, found.size)
+    return sharing
 
 
-def _numbers(keys: tuple[object, ...]) -> tuple[int, ...]:
+def _of_client(delivered: dict[int, list[object]], durable: set[int] | None) -> Share:
+    rows = sorted(delivered)
+    marks = [_numbers(delivered[row]) for row in rows]
+    return Share(rows, marks, _NOTHING if durable is None else frozenset(durable))
+
+
+def _numbers(keys: Sequence[object]) -> tuple[int, ...]:
     return tuple(key if isinstance(key, int) else 0 for key in keys)
+
+
+def _sum_up(sharing: BatchSharing, size: int) -> None:
+    shares = sharing.shares.values()
+    sharing.durable = sorted(_NOTHING.union(*(share.durable for share in shares)))
+    wanted = max((len(share.rows) for share in shares), default=0)
+    if wanted < size and len(sharing.shares) > 1:
+        is_wanted = np.zeros(size, np.bool_)
+        for share in shares:
+            is_wanted[np.asarray(share.rows, np.int64)] = True
+        wanted = int(is_wanted.sum())
+    sharing.unwanted = size - wanted - len(sharing.refused)
+
+
+def gathered(directions: dict[int, Directions], size: int, refused: dict[int, Rejected]) -> BatchDirections:
+    """The directions of single events in the form of those of a batch."""
+    found = BatchDirections(size, refused=refused)
+    neighbours: dict[str, list[int]] = {}
+    durable: dict[str, list[int]] = {}
+    for row, one in directions.items():
+        for client, keys in one.clients.items():
+            found.clients.setdefault(client, {})[row] = list(keys)
+        for client in one.durable_clients:
+            found.durable_clients.setdefault(client, set()).add(row)
+        for rows, names in ((neighbours, one.neighbours), (durable, one.durable_neighbours)):
+            for name in names:
+                rows.setdefault(name, []).append(row)
+    found.neighbours = {name: np.array(rows, np.int64) for name, rows in neighbours.items()}
+    found.durable_neighbours = {name: np.array(rows, np.int64) for name, rows in durable.items()}
+    return found
 
 
 def client_key(name: str) -> str:
