@@ -165,6 +165,10 @@ class Limits:
     """Stored events, from the last half of them, that a broker recognises when they are published again."""
     max_uncommitted_bytes: int = 67_108_864
     """Bytes of events that wait for the disk; whoever publishes more waits, too."""
+    max_simulated_brokers: int = 100_000
+    """Brokers of one simulation."""
+    max_simulated_events: int = 1_000_000
+    """Events of one simulation, and subscriptions of its market."""
 
 
 def _from_environment() -> Limits:

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 
+from comity.filter.statistics import Statistics
 from comity.route.policy import Policy, Strategy
 from comity.simulate.lease_trial import LeaseTrial
 from comity.simulate.trial import RoutingTrial, TrialWorld
@@ -18,7 +19,7 @@ WORLD = TrialWorld()
 """Filters are compared once for all tests of this process."""
 
 SEEDS = 10_000 if PROFILE == "nightly" else 200
-SUITES = 12
+SUITES = 16
 """Over which the seeds are divided."""
 
 
@@ -27,9 +28,12 @@ class Routing:
 
     strategy: Strategy
     advertisements = False
+    slice: int | None = None
 
     def policy(self, lease_s: float | None = None) -> Policy:
-        return Policy(self.strategy, self.advertisements, lease_s=lease_s)
+        loss = 0.3 if self.strategy is Strategy.IMPERFECT else 0.0
+        statistics = Statistics(tuple(WORLD.space.records))
+        return Policy(self.strategy, self.advertisements, loss, statistics, lease_s, slice=self.slice)
 
     def seeds(self, share: float = 1.0) -> range:
         return range(max(2, round(SEEDS / SUITES * share)))
@@ -78,6 +82,14 @@ class TestImperfect(Routing):
     strategy = Strategy.IMPERFECT
 
 
+class TestCoveringInSlices(TestCovering):
+    slice = 1
+
+
+class TestMergingInSlices(TestMerging):
+    slice = 2
+
+
 class TestFloodingAdvertised(TestFlooding):
     advertisements = True
 
@@ -99,6 +111,14 @@ class TestMergingAdvertised(TestMerging):
 
 
 class TestImperfectAdvertised(TestImperfect):
+    advertisements = True
+
+
+class TestCoveringAdvertisedInSlices(TestCoveringInSlices):
+    advertisements = True
+
+
+class TestMergingAdvertisedInSlices(TestMergingInSlices):
     advertisements = True
 
 

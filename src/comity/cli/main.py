@@ -26,6 +26,7 @@ from comity.cli import (
     relate,
     replay,
     serve,
+    simulate,
     trace,
     types,
     units,
@@ -68,6 +69,7 @@ app.add_typer(units.app, name="units", epilog=units.EXAMPLE)
 app.add_typer(concepts.app, name="concepts", epilog=concepts.EXAMPLE)
 app.add_typer(fedreg.app, name="fedreg", epilog=fedreg.EXAMPLE)
 app.add_typer(xslt.app, name="xslt", epilog=xslt.EXAMPLE)
+app.command(epilog=simulate.EXAMPLE)(simulate.simulate)
 app.command(epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("warm-up", epilog=warm_up.EXAMPLE)(warm_up.warm_up)
 app.command(epilog=demo.EXAMPLE)(demo.demo)

@@ -39,7 +39,8 @@ def check_at_rest(network: Network) -> None:
     for edge in edges(network):
         for topic in topics(edge.knows.policy):
             _check_same(network, edge, topic)
-            _check_minimal(network, edge, topic)
+            if network.space.is_complete:
+                _check_minimal(network, edge, topic)
         _check_advertisements(network, edge)
         _check_subscriptions(network, edge)
 
@@ -118,8 +119,20 @@ def _compare(network: Network, edge: Edge, topic: Topic, needed: Events, allowed
     if known & ~allowed and edge.knows.policy.strategy in PERFECT:
         text = f"{edge} has {topic.value} for {space.shown(known & ~allowed)}, which nobody wants there"
         network.findings.add("I2", text)
+    if edge.knows.policy.strategy is Strategy.IMPERFECT:
+        _check_loss(network, edge, topic, allowed)
     if not allowed and known and edge.knows.policy.strategy is not Strategy.FLOODING:
         network.findings.add("I7", f"{edge} keeps {topic.value} though nobody there wants anything")
+
+
+def _check_loss(network: Network, edge: Edge, topic: Topic, wanted: Events) -> None:
+    """I2 for imperfect merging: of what an entry lets through, no more is unwanted than the policy allows."""
+    for entry in edge.knows.table(edge.neighbour, topic):
+        through = network.space.of(entry.filter.text)
+        share = (through & ~wanted).bit_count() / max(through.bit_count(), 1)
+        if share > edge.knows.policy.loss + 1e-9:
+            text = f"{edge} has {entry.filter.text}, of which {share:.0%} is unwanted ({entry.lost:.0%} were stated)"
+            network.findings.add("I2", text)
 
 
 def _shown(entries: tuple[Entry, ...]) -> str:

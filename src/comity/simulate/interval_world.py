@@ -17,7 +17,7 @@ def interval_space() -> EventSpace:
     """Every value at, between and beyond the bounds, or none, with every word, another one, or none."""
     numbers: list[float | None] = [None, *(half / 2 for half in range(-1, 2 * _BOUNDS + 2))]
     words: list[str | None] = [None, *_WORDS, "d"]
-    return EventSpace(_record(number, word) for number in numbers for word in words)
+    return EventSpace((_record(number, word) for number in numbers for word in words), is_complete=True)
 
 
 def _record(number: float | None, word: str | None) -> Record:

@@ -59,6 +59,8 @@ class Wire:
     ends: tuple[str, str]
     is_up: bool = False
     connection: int = 0
+    is_gone: bool = False
+    """Whether it will never be up again."""
     directions: dict[str, Direction] = field(init=False)
     """By who sends."""
 

@@ -28,20 +28,25 @@ class EventSpace:
     (2, 5, 7)
     """
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Iterable[Record], *, is_complete: bool = False, judged: int | None = None) -> None:
         self.records: Sequence[Record] = list(records)
+        self._judged = self.records[:judged]
+        self.is_complete = is_complete
+        """Whether filters that differ at all differ on one of the events; otherwise they are a sample, or only the
+        first so many are `judged`.
+        """
         self._known: dict[str, Events] = {}
 
     @property
     def everything(self) -> Events:
-        return (1 << len(self.records)) - 1
+        return (1 << len(self._judged)) - 1
 
     def of(self, text: str) -> Events:
         """The events that a filter matches."""
         found = self._known.get(text)
         if found is None:
             tree = bind_text(text, Scope())
-            found = sum(1 << number for number, record in enumerate(self.records) if holds(tree, _Reader(record)))
+            found = sum(1 << number for number, record in enumerate(self._judged) if holds(tree, _Reader(record)))
             self._known[text] = found
         return found
 
@@ -54,7 +59,7 @@ class EventSpace:
 
     def shown(self, events: Events, most: int = 3) -> str:
         """Some of the events of a set, for a message."""
-        numbers = [number for number in range(len(self.records)) if events >> number & 1]
+        numbers = [number for number in range(len(self._judged)) if events >> number & 1]
         texts = [_written(self.records[number]) for number in numbers[:most]]
         return ", ".join([*texts, *(["…"] if len(numbers) > most else [])])
 

@@ -20,7 +20,7 @@ from comity.simulate.interval_world import interval_filter, interval_space
 from comity.simulate.links import LinkConditions
 from comity.simulate.network import Network
 from comity.simulate.space import EventSpace
-from comity.simulate.topology import Topology, linked
+from comity.simulate.topology import Topology
 
 _MOST_STEPS = 200_000
 """Acts after which a small network that is left alone should be at rest."""
@@ -97,7 +97,7 @@ class RoutingTrial:
             return self.maker(name, self.policy, self.world.pool)
 
         conditions = LinkConditions(delay_s=(0.001, 0.01), loss=0.05, resend_s=0.01, notice_s=(0.0, 0.02))
-        return Network(make, self.world.pool, self.world.space, Random(seed), conditions)
+        return Network(make, Random(seed), self.world.pool, self.world.space, conditions=conditions)
 
     # What clients do
 
@@ -205,13 +205,12 @@ class RoutingTrial:
     def _join(self) -> None:
         name, other = f"b{self._brokers}", self._live()
         self._brokers += 1
-        self.network.start(name)
-        self.network.mend(*linked(name, other))
+        self.network.join(name, other)
 
     def _quit(self) -> None:
         if len(self.network.stations) > 2:
             self._repair()
-            self.network.remove(self._live())
+            self.network.quit(self._live())
 
     def _repair(self) -> None:
         for name in self.network.stations.keys() - self.network.live.keys():
@@ -228,7 +227,7 @@ class RoutingTrial:
         """
         fresh = self._network(0.5)
         fresh.truth = self.network.truth
-        links = list(self.network.wires)
+        links = [link for link, wire in self.network.wires.items() if wire.is_up]
         fresh.build(Topology.of(links, self.network.stations))
         fresh.settle()
         before, after = tables(self.network), tables(fresh)
