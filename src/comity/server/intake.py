@@ -19,18 +19,16 @@ class Incoming(NamedTuple):
     batch: EventBatch
     position: int
     size: int
+    is_repeat: bool = False
+    """Whether the position is not above the last one."""
 
 
-def incoming(frames: list[Frame], known: int = 0) -> Iterator[Incoming]:
-    """The batches of some frames, in their order. What has a position up to the known one stays by itself."""
+def incoming(frames: list[Frame], last: int | None = None) -> Iterator[Incoming]:
+    """The batches of some frames, in their order; with the last position that came before, repeats are told."""
     together: list[Incoming] = []
     count = 0
-    for frame in frames:
-        message = decode_message(frame)
-        if not isinstance(message, Events):
-            raise ProtocolFault("deliveries go to clients only", code="out-of-turn")
-        one = Incoming(message.batch, message.position, len(frame.whole))
-        if together and not (count < _TOGETHER and _fits(together[-1], one, known)):
+    for one in _read(frames, last):
+        if together and not (count < _TOGETHER and _fits(together[-1], one)):
             yield _joined(together)
             together, count = [], 0
         together.append(one)
@@ -39,14 +37,29 @@ def incoming(frames: list[Frame], known: int = 0) -> Iterator[Incoming]:
         yield _joined(together)
 
 
-def _fits(last: Incoming, one: Incoming, known: int) -> bool:
-    """Whether two go together; what may be a repeat goes with nothing else."""
-    is_alike = (last.position > known) == (one.position > known)
-    return is_alike and len(one.batch) <= _SMALL and len(last.batch) <= _SMALL
+def _read(frames: list[Frame], last: int | None) -> Iterator[Incoming]:
+    for frame in frames:
+        message = decode_message(frame)
+        if not isinstance(message, Events):
+            raise ProtocolFault("deliveries go to clients only", code="out-of-turn")
+        position = message.position
+        is_repeat = last is not None and 0 < position <= last
+        last = max(last, position) if last is not None else None
+        yield Incoming(message.batch, position, len(frame.whole), is_repeat)
+
+
+def _fits(before: Incoming, one: Incoming) -> bool:
+    """Whether two go together."""
+    return (
+        before.is_repeat == one.is_repeat
+        and (before.position > 0) == (one.position > 0)
+        and len(one.batch) <= _SMALL
+        and len(before.batch) <= _SMALL
+    )
 
 
 def _joined(together: list[Incoming]) -> Incoming:
     if len(together) == 1:
         return together[0]
     batch = EventBatch.of([line for one in together for line in one.batch.lines()])
-    return Incoming(batch, together[-1].position, sum(one.size for one in together))
+    return Incoming(batch, together[-1].position, sum(one.size for one in together), together[-1].is_repeat)

@@ -26,6 +26,7 @@ from comity.wire import (
 from comity.wire.faults import ProtocolFault
 
 if TYPE_CHECKING:
+    from comity.server.intake import Incoming
     from comity.server.links import DialedLink
     from comity.server.node import BrokerNode
 
@@ -51,6 +52,8 @@ class LinkSession:
         self.is_up = False
         self.dialed: DialedLink | None = None
         self.control_in = self.control_out = 0
+        self.heard_position = 0
+        """The last position that came on this connection."""
         self.events_in = self.unwanted = self.repeats = self.lost_before_us = 0
 
     @property
@@ -111,6 +114,13 @@ class LinkSession:
         for message in written(control):
             self.control_out += 1
             self.connection.send(message)
+
+    def heard_again(self, one: Incoming) -> None:
+        """Events came that came before. If they are where they have to be, the neighbour has missed that we said so."""
+        self.repeats += len(one.batch)
+        self.connection.done_with(one.size)
+        if one.position <= self._node.links.position_of(self):
+            self.connection.send_at_once(Acknowledged(one.position))
 
     def finished(self, passing: Passing) -> None:
         """A batch of the neighbour is where it has to be."""

@@ -354,12 +354,13 @@ class BrokerNode:
 
     def forward(self, session: LinkSession, frames: list[Frame]) -> None:
         """A neighbour sends events."""
-        for one in incoming(frames, self.links.position_of(session)):
+        last = max(session.heard_position, self.links.position_of(session))
+        for one in incoming(frames, last):
             session.events_in += len(one.batch)
-            if 0 < one.position <= self.links.position_of(session):
-                session.repeats += len(one.batch)
-                session.finished(Passing(one.batch, BatchSharing(), one.position, one.size))
+            if one.is_repeat:
+                session.heard_again(one)
                 continue
+            session.heard_position = max(session.heard_position, one.position)
             sharing = self._share(session, one.batch)
             self.delivery.take(session, Passing(one.batch, sharing, one.position, one.size))
             for rejected in sharing.refused.values():
