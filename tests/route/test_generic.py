@@ -22,11 +22,13 @@ class GenericNetwork(Network):
     def __init__(self, strategy: Strategy, edges: list[tuple[int, int]], seed: int) -> None:
         self.generic: dict[str, GenericBroker] = {}
         self.published = 0
+        self.lives = 10
         super().__init__(small_policy(strategy), edges, seed)
 
     def connect(self, one: str, other: str) -> None:
         for name in (one, other):
-            self.generic.setdefault(name, GenericBroker(self.brokers[name]))
+            if name not in self.generic:
+                self.generic[name] = GenericBroker(self.brokers[name], life=len(self.generic))
         self.queues[one, other], self.queues[other, one] = deque(), deque()
         cost = float(self.chance.randint(1, 3))
         self.send_generic(one, self.generic[one].link_up(other, self.now, cost))
@@ -44,7 +46,8 @@ class GenericNetwork(Network):
             del self.queues[name, other], self.queues[other, name]
             self.send_generic(other, self.generic[other].link_down(name, self.now))
         self.brokers[name] = RoutingBroker(name, self.policy, self.pool)
-        self.generic[name] = GenericBroker(self.brokers[name])
+        self.lives += self.chance.randrange(2)  # not everybody counts them
+        self.generic[name] = GenericBroker(self.brokers[name], life=self.lives)
         for (client, key), wanted in self.holding[name].subscriptions.items():
             self.brokers[name].subscribe(client, key, self.pool.read(wanted.text), self.now)
         for other in neighbours:

@@ -75,6 +75,11 @@ class RoutingBroker:
         """Those whose links are up."""
         return tuple(self._links)
 
+    @property
+    def has_clients(self) -> bool:
+        """Whether any client of the broker holds anything."""
+        return bool(self._clients)
+
     # Links
 
     def link_up(self, neighbour: str, now: float, toward: Toward = Toward.PEER) -> Outgoing:

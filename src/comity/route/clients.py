@@ -42,9 +42,8 @@ class Clients:
         """What one client holds, by key."""
         return self._held[topic].get(client, {})
 
-    def names(self) -> set[str]:
-        """The clients that hold anything."""
-        return {client for clients in self._held.values() for client in clients}
+    def __bool__(self) -> bool:
+        return any(self._held.values())
 
     # Leases
 

@@ -34,14 +34,17 @@ GenericOutgoing = list[tuple[str, GenericControl]]
 class GenericBroker:
     """Steps of a broker whose links may form circles; `routing` is the broker on the tree.
 
-    After any step of `routing` itself, its messages are sent as they are.
+    After any step of `routing` itself, its messages are sent as they are. `life` is a number that is greater each time
+    that a broker of this name begins, as the time is.
     """
 
-    def __init__(self, routing: RoutingBroker) -> None:
+    def __init__(self, routing: RoutingBroker, *, life: int = 0) -> None:
         self.routing = routing
-        self._gossip = LinkGossip(routing.name)
+        self._gossip = LinkGossip(routing.name, life)
         self._links: dict[str, _Ends] = {}
         self._seen = SeenEvents()
+        self._followed = 0
+        """The state of the graph that the tree was taken from."""
 
     @property
     def neighbours(self) -> tuple[str, ...]:
@@ -91,6 +94,9 @@ class GenericBroker:
 
     def _follow(self, now: float) -> GenericOutgoing:
         """Take up the tree that follows from what is known now."""
+        if self._followed == self._gossip.graph.changes:
+            return []
+        self._followed = self._gossip.graph.changes
         tree = self._gossip.graph.spanning_tree()
         name = self.routing.name
         found: GenericOutgoing = []

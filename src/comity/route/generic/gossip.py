@@ -8,8 +8,9 @@ from comity.route.generic.graph import LinkGraph, LinkState
 class LinkGossip:
     """What one broker knows of the graph, and passes on. Steps give what is to be sent to whom."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, life: int = 0) -> None:
         self.name = name
+        self._life = life
         self.graph = LinkGraph()
         self._costs: dict[str, float] = {}
         self._version = 0
@@ -32,15 +33,15 @@ class LinkGossip:
     def take(self, neighbour: str, state: LinkState) -> list[tuple[str, LinkState]]:
         """A neighbour passed something on. What an earlier life of this broker said is corrected."""
         if state.broker == self.name:
-            if state.version < self._version or state == self.graph.states[self.name]:
+            if state.age < self.graph.states[self.name].age or state == self.graph.states[self.name]:
                 return []
-            self._version = state.version
+            self._life, self._version = state.age
             return self._spread(self._say())
         return self._spread(state, but=neighbour) if self.graph.take(state) else []
 
     def _say(self) -> LinkState:
         self._version += 1
-        state = LinkState(self.name, self._version, tuple(sorted(self._costs.items())))
+        state = LinkState(self.name, self._version, tuple(sorted(self._costs.items())), self._life)
         self.graph.take(state)
         return state
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """What a broker says of its links. It is passed on to everybody; of two the one with the higher version counts."""
+    """What a broker says of its links. It is passed on to everybody; of two the later one counts."""
 
     broker: str
     version: int
     links: tuple[tuple[str, float], ...]
     """Its neighbours, each with what the link costs."""
+    life: int = 0
+    """Rises whenever the broker begins anew, for then it knows nothing of what it said before."""
+
+    @property
+    def age(self) -> tuple[int, int]:
+        """Greater for what is later."""
+        return self.life, self.version
 
 
 class LinkGraph:
@@ -28,13 +36,16 @@ class LinkGraph:
 
     def __init__(self) -> None:
         self.states: dict[str, LinkState] = {}
+        self.changes = 0
+        """Rises with everything that is news."""
 
     def take(self, state: LinkState) -> bool:
         """Take note of what a broker says; whether it is news."""
         known = self.states.get(state.broker)
-        if known is not None and known.version >= state.version:
+        if known is not None and known.age >= state.age:
             return False
         self.states[state.broker] = state
+        self.changes += 1
         return True
 
     def neighbours(self, broker: str) -> Iterator[tuple[str, float]]:
@@ -60,6 +71,7 @@ class LinkGraph:
     def forget_unreachable(self, start: str) -> None:
         """Forget what is said by brokers that no link leads to; they say it again when one does."""
         reachable = set(self.reachable(start))
+        self.changes += 1
         self.states = {broker: state for broker, state in self.states.items() if broker in reachable}
 
     def spanning_tree(self) -> set[tuple[str, str]]:
@@ -82,15 +94,16 @@ class LinkGraph:
     def toward(self, target: str) -> Mapping[str, str]:
         """For each broker from which the target can be reached, the neighbour over which that is cheapest."""
         costs, over = {target: (0.0, 0)}, dict[str, str]()
-        waiting = {target}
+        waiting = [(0.0, 0, target)]
         while waiting:
-            broker = min(waiting, key=lambda one: (*costs[one], one))
-            waiting.discard(broker)
-            for other, cost in sorted(self.neighbours(broker)):
-                through = costs[broker][0] + cost, costs[broker][1] + 1
+            cost, hops, broker = heapq.heappop(waiting)
+            if (cost, hops) > costs[broker]:
+                continue
+            for other, more in sorted(self.neighbours(broker)):
+                through = cost + more, hops + 1
                 if other not in costs or through < costs[other]:
                     costs[other], over[other] = through, broker
-                    waiting.add(other)
+                    heapq.heappush(waiting, (*through, other))
         return over
 
 
