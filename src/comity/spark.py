@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from comity.pipeline.detect.frames import detect
-from comity.pipeline.frame_stream import stream
+from comity.pipeline.frame_delivery import stream
 from comity.pipeline.frames import deliver, explain, match, rejected
 
 __all__ = ["deliver", "detect", "explain", "match", "rejected", "stream"]

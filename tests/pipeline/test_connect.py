@@ -15,14 +15,18 @@ from typing import Any
 
 import pytest
 from pyarrow import parquet
+from tests.pipeline.test_frame_stream import FEDERATION, at
+from tests.pipeline.test_tables import BATCHES, rows_in
 
 from comity.engine import run
 from comity.event import read_events
 from comity.event.window import Window
 from comity.federation import load
 from comity.plan import compile_plan
+from comity.plan.loading import federation_of
+from comity.storage.place import LocalStorage
 from comity.testing.federations import federation_texts, write_texts
-from comity.testing.outcomes import Outcome, outcome_of_rejected, outcomes_of
+from comity.testing.outcomes import Outcome, outcome_of_rejected, outcomes_in, outcomes_of
 from comity.testing.records import good_events, lines
 from comity.testing.tables import parquet_table
 
@@ -39,11 +43,14 @@ pytestmark = [
 ]
 
 
-def job(*given: Path) -> list[dict[str, Any]]:
+STREAM_JOB = Path(__file__).with_name("connect_stream_job.py")
+
+
+def job(*given: Path, script: Path = JOB) -> list[dict[str, Any]]:
     """What the job says."""
     places = [str(ROOT / "src"), str(ROOT), *sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), "PYSPARK_PYTHON": sys.executable}
-    command = [sys.executable, str(JOB), *map(str, given)]
+    command = [sys.executable, str(script), *map(str, given)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr[-5_000:]
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -75,3 +82,30 @@ def test_a_session_of_spark_connect_gives_what_the_engine_gives(tmp_path: Path) 
         found = sorted(outcome(one) for one in said if one.get("form") == form)
         assert found == outcomes_of(run(plan, records)), form
     assert ["any"] in said[-1]["names"]
+
+
+def test_streams_deliver_each_notification_once_by_a_process_at_the_server(tmp_path: Path) -> None:
+    for name in ("batches", "events", "rows"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "federation.json").write_text(json.dumps(FEDERATION))
+    for number, some in enumerate(BATCHES):
+        (tmp_path / "batches" / f"{number}.txt").write_text("".join(f"{one}\n" for one in some))
+    for number, some in enumerate(([(1, 300.0), (2, 50.0)], [(1, 300.0), (4, 310.0)])):
+        rows = [{"nr": nr, "machine": "m1", "heat": heat, "at": at(nr)} for nr, heat in some]
+        (tmp_path / "rows" / f"{number}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = job(tmp_path / "federation.json", tmp_path, script=STREAM_JOB)
+    assert [one["code"] for one in said] == ["folder-in-use", "other-layout"]
+    plan = compile_plan(federation_of(FEDERATION))
+    events = tmp_path / "all.jsonl"
+    events.write_text("".join(f"{one}\n" for some in BATCHES for one in some))
+    notified = [
+        told
+        for told in outcomes_of(run(plan, read_events(events, federation_of(FEDERATION).find_type, require_time=True)))
+        if told[0] == "office"
+    ]
+    assert [told for told in outcomes_in(tmp_path / "out", ["office"]) if told[0] == "office"] == notified
+    hot = {row["id"]: round(row["heat"], 2) for row in rows_in(LocalStorage(tmp_path / "tables"), "profiles/hot")}
+    assert hot == {"1": 148.89, "4": 154.44}
+    reported = [json.loads(row["data"]) for row in rows_in(LocalStorage(tmp_path / "tables"), "profiles/twice")]
+    pairs = sorted((one["events"]["a"]["id"], one["events"]["b"]["id"]) for one in reported)
+    assert pairs == [("1", "2"), ("1", "4"), ("2", "4")]

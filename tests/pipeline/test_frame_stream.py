@@ -69,7 +69,7 @@ def test_lines_give_what_a_run_gives_across_a_restart_and_repeats(spark: SparkSe
     for number, content in enumerate((files[0].read_text(), files[1].read_text() + repeated + "\n")):
         put(events, f"{number}.jsonl", content)
         stream = cs.stream(text_stream(spark, events), EXAMPLE, lines="value")
-        stream.to_folder(out, until_empty=True, on_batch=lambda _, summary: told.append(summary)).finish()
+        stream.to_folder(out, until_empty=True, on_batch=lambda _, summary: told.append(summary)).start().finish()
     subscribers = federation_of(EXAMPLE).domains
     assert outcomes_in(out, subscribers) == outcomes_in(stored, subscribers)
     assert [one.records for one in told] == [
@@ -101,7 +101,7 @@ def test_rows_with_named_columns_are_delivered_once_and_detected(
         query = cs.stream(frame, FEDERATION, **parts).to_folder(
             out, until_empty=True, results=results, on_batch=lambda _, summary: told.append(summary)
         )
-        query.finish()
+        query.start().finish()
     found = [json.loads(text) for _, text in outcomes_in(out, ["office"]) if '"profile"' in text]
     hot = {one["id"]: round(one["data"]["heat"], 2) for one in found if one["profile"] == "hot"}
     assert hot == {"1": 148.89, "4": 154.44, "5": 204.44}
@@ -138,9 +138,9 @@ def test_what_cannot_be_is_refused_before_anything_runs(spark: SparkSession, tmp
         cs.stream(text_stream(spark, EXAMPLE / "events"), EXAMPLE)
     assert refused.value.code == "no-envelope"
     stream = cs.stream(text_stream(spark, EXAMPLE / "events"), EXAMPLE, lines="value")
-    with stream.to_folder(tmp_path / "out"):
+    with stream.to_folder(tmp_path / "out").start():
         with pytest.raises(Misuse) as refused:
-            stream.to_folder(tmp_path / "out")
+            stream.to_folder(tmp_path / "out").start()
         assert refused.value.code == "folder-in-use"
 
 
@@ -151,6 +151,6 @@ def test_a_fault_of_ours_is_raised_as_it_is(spark: SparkSession, tmp_path: Path)
     def fail(number: int, summary: Summary) -> None:
         raise Misuse("no more", code="bad-usage")
 
-    query = stream.to_folder(tmp_path / "out", until_empty=True, on_batch=fail)
+    query = stream.to_folder(tmp_path / "out", until_empty=True, on_batch=fail).start()
     with pytest.raises(Misuse, match="no more"):
         query.wait()

@@ -341,3 +341,20 @@ def test_the_explanation_is_that_of_the_command_line(tmp_path: Path, capsys: pyt
 
 def has_clash(names: list[str]) -> bool:
     return len({name.lower() for name in names}) < len(set(names))
+
+
+def test_events_of_a_domain_are_of_its_types(spark: SparkSession) -> None:
+    line = '{"id":"%s","source":"/p","type":"%s","time":"2026-05-01T12:00:00Z","data":{"room":"hall","heat":99}}'
+    lines = [(line % ("1", "plant.Reading"),), (line % ("2", "office.Alarm"),)]
+    given = spark.createDataFrame(lines, "value string")
+    rows = given.select(F.from_json("value", "id string, type string, time string, data string").alias("one"))
+    rows = rows.select("one.*").withColumns({"time": F.to_timestamp("time"), "source": F.lit("/p")})
+    for events, named in ((given, {"lines": "value"}), (rows, {})):
+        told = cs.deliver(events, PLANTS, domain="office", **named).collect()
+        assert told == []
+        for domain, foreign in {"office": '"1"', "plant": '"2"'}.items():
+            refused = cs.rejected(events, PLANTS, domain=domain, **named).collect()
+            assert [foreign in row["raw"] for row in refused if row["code"] == "foreign-type"] == [True]
+    with pytest.raises(Misuse) as wrong:
+        cs.deliver(given, PLANTS, domain="plants", lines="value")
+    assert wrong.value.code == "unknown-domain"

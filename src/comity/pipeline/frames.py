@@ -22,7 +22,7 @@ from comity.pattern.explain import tree_lines
 from comity.pipeline.deliver import Outcome, complete, once_each
 from comity.pipeline.deliver import deliver as deliver_hits
 from comity.pipeline.detect.reports import reports_of_hits
-from comity.pipeline.given import EventColumns, GivenEvents
+from comity.pipeline.given import EventColumns, GivenEvents, check_domain
 from comity.pipeline.guest import our_settings
 from comity.pipeline.match_rows import ProfilesLike, bound_profiles, read_taxonomy, with_names
 from comity.pipeline.prepared import PreparedPlan
@@ -40,6 +40,7 @@ def deliver(
     events: DataFrame,
     federation: FederationLike,
     *,
+    domain: str | None = None,
     typed: str | None = None,
     since: str | datetime | None = None,
     until: str | datetime | None = None,
@@ -48,14 +49,15 @@ def deliver(
     """The notifications that come of events, a row for each, and each once.
 
     The columns are `subscriber`, `profile`, the envelope, `data` with the attributes as JSON, and `notification`, the
-    whole as `comity run` writes it. With `typed` there are those of one profile, and `data` is a struct of the
-    subscriber's type; durations in it are microseconds.
+    whole as `comity run` writes it. With a `domain` the events may be of its types only, as those of its sources are.
+    With `typed` there are notifications of one profile, and `data` is a struct of the subscriber's type; durations in
+    it are microseconds.
     """
     plan = during(plan_of(federation), read_period(since, until))
     plan = plan if typed is None else _only(plan, typed)
     given = GivenEvents.of(events, columns)
     with our_settings(events.sparkSession, _types(plan)):
-        batch = _Batch.of(given, plan)
+        batch = _Batch.of(given, plan, domain)
         told = notification_columns(batch.outcomes(notifications_of_hit(ways_of(plan), typed=typed is not None)))
         return told.unionByName(batch.reports(), allowMissingColumns=True) if plan.patterns else told
 
@@ -64,6 +66,7 @@ def rejected(
     events: DataFrame,
     federation: FederationLike,
     *,
+    domain: str | None = None,
     since: str | datetime | None = None,
     until: str | datetime | None = None,
     **columns: Unpack[EventColumns],
@@ -76,7 +79,7 @@ def rejected(
     plan = during(plan_of(federation), read_period(since, until))
     given = GivenEvents.of(events, columns)
     with our_settings(events.sparkSession, _types(plan)):
-        return rejected_columns(_Batch.of(given, plan).outcomes(rejections_of_hit(ways_of(plan))))
+        return rejected_columns(_Batch.of(given, plan, domain).outcomes(rejections_of_hit(ways_of(plan))))
 
 
 def match(
@@ -119,10 +122,11 @@ class _Batch:
     hits: DataFrame
 
     @classmethod
-    def of(cls, given: GivenEvents, plan: Plan) -> _Batch:
+    def of(cls, given: GivenEvents, plan: Plan, domain: str | None) -> _Batch:
+        check_domain(domain, {one.namespace for one in plan.types})
         window = Window.of_history(datetime.now(UTC))
         prepared = PreparedPlan(plan, given.table.sparkSession)
-        tables = given.tables(one.qualified_name for one in plan.types)
+        tables = given.tables((one.qualified_name for one in plan.types), domain)
         hits = prepared.hits(tables, window)
         if tables.rows:
             hits = hits.unionByName(prepared.doubtful_hits(tables, window), allowMissingColumns=True)

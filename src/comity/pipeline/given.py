@@ -14,7 +14,9 @@ from pyspark.sql import types as T
 from comity.errors import Misuse
 from comity.event.formats.csv import ENVELOPE_COLUMNS
 from comity.event.formats.rows import DATA
+from comity.event.owners import Owners
 from comity.pipeline.facts import NO_FACTS, ColumnRange, Facts
+from comity.pipeline.line_numbers import BEGIN, FILE
 from comity.pipeline.operands import quoted
 from comity.pipeline.read import SourceRows, Tables
 
@@ -73,15 +75,22 @@ class GivenEvents:
         """The column of lines; None for raw columns."""
         return quoted(_name(_LINES)) if _LINES in self.named else None
 
-    def tables(self, types: Iterable[str]) -> Tables:
-        """The events as tables of a batch; a type that all of them have must be one of these."""
+    def tables(self, types: Iterable[str], domain: str | None = None) -> Tables:
+        """The events as tables of a batch; a type that all of them have must be one of these. With a `domain` they may
+        be of its types only.
+        """
         if self.line is not None:
-            return Tables(lines=self.table.select(self.line.alias("value")))
+            lines = self.table.select(self.line.alias("value"))
+            if domain is None:
+                return Tables(lines=lines)
+            place = F.lit(domain).alias(FILE), F.lit(None).cast("long").alias(BEGIN)
+            return Tables(lines=lines.select("value", *place), owners=Owners.of([(domain, domain)]))
         self.check_parts(_MANDATORY)
         if self.constant_type is not None:
             _check_type(self.constant_type, sorted(types))
         rows = self.table.select(*(column.alias(name) for name, column in self.parts().items()))
-        return Tables(rows=(SourceRows(rows, _facts(self.constant_type), of_files=False),))
+        domains = None if domain is None else frozenset({domain})
+        return Tables(rows=(SourceRows(rows, _facts(self.constant_type), domains, of_files=False),))
 
     @property
     def added(self) -> list[str]:
@@ -116,6 +125,14 @@ class GivenEvents:
             message = f"no column is named like these parts of the envelope: {told}"
             hint = "say where they are: " + ", ".join(f"{name}={_EXAMPLES[name]}" for name in absent)
             raise Misuse(message, code="no-envelope", hint=hint)
+
+
+def check_domain(domain: str | None, known: Iterable[str]) -> None:
+    """Raise `Misuse` for a domain that the federation has not."""
+    names = sorted(known)
+    if domain is not None and domain not in names:
+        hint = f"domains: {', '.join(names[:8])}"
+        raise Misuse(f"there is no domain {domain!r}", code="unknown-domain", hint=hint)
 
 
 _EXAMPLES = {"id": "'COLUMN'", "source": "'/NAME'", "type": "'DOMAIN.TYPE'", "time": "'COLUMN'"}

@@ -58,7 +58,7 @@ def our_settings(spark: SparkSession, types: Iterable[EventType]) -> Iterator[No
     of Spark Connect does so when the DataFrame is computed: then they must be so already.
     """
     if is_remote(spark):
-        _check_settings(spark, types)
+        check_settings(spark, types)
         yield
         return
     before = {name: spark.conf.get(name, None) for name in _MEANING}
@@ -79,7 +79,8 @@ def _restore(spark: SparkSession, name: str, value: str | None) -> None:
         spark.conf.set(name, value)
 
 
-def _check_settings(spark: SparkSession, types: Iterable[EventType]) -> None:
+def check_settings(spark: SparkSession, types: Iterable[EventType]) -> None:
+    """Raise `Misuse` if columns would mean something else than plans over these types expect."""
     needed = dict(_MEANING)
     if not any(_has_clash(one) for one in _levels(types)):
         del needed[_CASE]

@@ -14,8 +14,10 @@ from comity.connect.folder import PATTERNS
 from comity.pattern.bank import LaterPatterns
 from comity.pipeline.detect.buckets import BucketDetection, HasPatterns, PatternWork, Times
 from comity.pipeline.detect.ends import EndFile, Ends, ToldAtEnds
+from comity.pipeline.detect.patterns import bucket_count
 from comity.pipeline.detect.seen import Extracted
 from comity.pipeline.detect.state import PatternStates, Progress
+from comity.pipeline.guest import is_remote
 
 _FEWEST_BUCKETS = 2
 _BUCKETS_A_CORE = 2
@@ -81,9 +83,12 @@ class PatternBatches:
 
     def before(self, number: int, spark: SparkSession) -> Progress:
         """How far the stream had come when the batch began."""
-        cores = spark.sparkContext.defaultParallelism
+        known = self.states.before(number)
+        if known is not None:
+            return known
+        cores = bucket_count(spark) if is_remote(spark) else spark.sparkContext.defaultParallelism
         buckets = self.buckets or max(_FEWEST_BUCKETS, _BUCKETS_A_CORE * cores)
-        return self.states.before(number) or Progress(buckets, self.compiled, start=self.start)
+        return Progress(buckets, self.compiled, start=self.start)
 
     def detection(self, number: int, before: Progress, shared: HasPatterns) -> BucketDetection:
         """What detects the buckets of an attempt at a batch."""
