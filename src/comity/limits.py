@@ -69,6 +69,8 @@ class Limits:
     """Milliseconds that a change of profiles waits for another one to finish."""
     federation_grace_ms: int = 2_000
     """Milliseconds that a running stream waits for a file of its federation that is gone or empty; then that counts."""
+    federation_poll_s: int = 10
+    """Seconds between two looks of a running stream at the files of its federation, if these are in an object store."""
     federation_settle_ms: int = 100
     """Milliseconds that the files of a federation must stay the same before a running stream takes up their change."""
     max_metric_profiles: int = 200
@@ -95,6 +97,8 @@ class Limits:
     """Bytes of a file of delivered keys up to which it is checked when a stream starts; `comity doctor` checks any."""
     max_copies_bytes: int = 10_737_418_240
     """Bytes of copies that workers keep of files in an object store, on the disk of their machine."""
+    max_federation_bytes: int = 268_435_456
+    """Bytes of all files of a federation in an object store, which are copied onto this machine."""
     max_fetched_bytes: int = 10_737_418_240
     """Bytes of one file in an object store that are fetched to be read here; a larger one is not read."""
     max_matching_files: int = 1_000_000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from comity.cli.options import FederationArgument, argument, option
+from comity.cli.options import FederationPlace, argument, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption, TypesOption, read_types
 from comity.errors import Misuse, Place
@@ -46,7 +46,9 @@ class ExplanationForm(StrEnum):
 
 
 def explain(
-    federation: Annotated[Path, argument("FEDERATION_DIR", "Folder of YAML files, or a file of profiles.")],
+    federation: Annotated[
+        str, argument("FEDERATION_DIR", "Folder of YAML files, or its address (s3a://…), or a file of profiles.")
+    ],
     profile: Annotated[str | None, option("NAME", "Only what this profile needs.")] = None,
     language: LanguageOption = None,
     types: TypesOption = None,
@@ -58,8 +60,8 @@ def explain(
     composite profile its pattern, the correlation key, what is kept for how long, and how it is detected; of a file of
     profiles this alone, over the types of a file if there is one.
     """
-    if federation.is_file():
-        _explain_file(federation, profile, read_types(types) if types else None, format)
+    if Path(federation).is_file():
+        _explain_file(Path(federation), profile, read_types(types) if types else None, format)
         return
     if types is not None:
         raise Misuse("a federation has its own types, so --types has no place", code="bad-usage")
@@ -133,7 +135,7 @@ def print_tree(shown: Console, node: Node, lead: str = "", below: str = "") -> N
 
 
 def why(
-    federation: FederationArgument,
+    federation: FederationPlace,
     profile: Annotated[str, option("NAME", "The profile.")],
     event: Annotated[
         str,

@@ -13,6 +13,7 @@ from comity.cli.options import argument
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption
 from comity.errors import ComityError, Faults, Misuse, Place
+from comity.storage.place import is_address
 
 if TYPE_CHECKING:
     from comity.document import Document
@@ -26,7 +27,7 @@ _FEDERATION = ("federation.yaml", "federation.yml")
 
 
 def lint(
-    paths: Annotated[list[Path], argument("PATH…", "Files of types, profiles, contracts; federations.")],
+    paths: Annotated[list[str], argument("PATH…", "Files of types, profiles, contracts; federations, also s3a://….")],
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Check type, contract, profile and federation files.
@@ -46,14 +47,16 @@ def lint(
         raise typer.Exit(BAD_INPUT)
 
 
-def _notes(path: Path) -> list[ComityError]:
+def _notes(path: str) -> list[ComityError]:
     """What is no fault of a federation, but perhaps not what was meant."""
     from comity.federation import load
 
-    if not path.is_dir():
+    if is_address(path):
+        return list(_unreached(path, load(path)))
+    if not Path(path).is_dir():
         return []
     federation = load(path)
-    return [*_unread(path, federation), *_unreached(path, federation)]
+    return [*_unread(Path(path), federation), *_unreached(path, federation)]
 
 
 def _unread(path: Path, federation: Federation) -> Iterator[ComityError]:
@@ -64,7 +67,7 @@ def _unread(path: Path, federation: Federation) -> Iterator[ComityError]:
         yield Misuse("nothing reads this file", code="unread-file", place=Place(str(file)), hint=hint)
 
 
-def _unreached(path: Path, federation: Federation) -> Iterator[ComityError]:
+def _unreached(path: str, federation: Federation) -> Iterator[ComityError]:
     """Profiles and operands to which no type of any domain leads."""
     from comity.plan import compile_plan
 
@@ -73,7 +76,7 @@ def _unreached(path: Path, federation: Federation) -> Iterator[ComityError]:
         if subscription.name not in reached:
             about = f"no event can reach {subscription.name!r}: nobody sends what becomes a {subscription.type.name}"
             hint = f"a member of a contract, a wider `scope`, or `own: true`, if {subscription.domain} means its own"
-            yield Misuse(about, code="unreached-profile", place=Place(str(path)), hint=hint)
+            yield Misuse(about, code="unreached-profile", place=Place(path), hint=hint)
 
 
 def _print(faults: list[ComityError], notes: list[ComityError], checked: int) -> None:
@@ -89,9 +92,14 @@ def _print(faults: list[ComityError], notes: list[ComityError], checked: int) ->
     console(stderr=True).print(f"{paths} checked, {count}{beside}", style="red" if faults else "green")
 
 
-def _faults(path: Path) -> list[ComityError]:
+def _faults(path: str) -> list[ComityError]:
+    from comity.federation import load
+
     try:
-        _check(path)
+        if is_address(path):
+            load(path)
+        else:
+            _check(Path(path))
     except ComityError as error:
         return errors_in(error)
     return []

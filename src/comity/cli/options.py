@@ -24,6 +24,7 @@ def option(metavar: str, help: str, *names: str) -> Any:
 
 
 FederationArgument = Annotated[Path, argument("FEDERATION_DIR", "Folder of YAML files.")]
+FederationPlace = Annotated[str, argument("FEDERATION_DIR", "Folder of YAML files, or its address: s3a://….")]
 MasterOption = Annotated[str | None, option("URL", "Spark master; default: this machine.", "--master")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")]
 RejectedOption = Annotated[Path | None, option("FILE", "Write records that are no events there.", "--rejected")]

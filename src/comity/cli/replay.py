@@ -89,19 +89,20 @@ def _specs(
         return []
     from comity.federation import load
 
-    folder = federation or _federation_of_run(out)
-    known = {(spec.domain, spec.name): spec for spec in load(folder).sinks}
+    named = federation or _federation_of_run(out)
+    found = load(named)
+    known = {(spec.domain, spec.name): spec for spec in found.sinks}
     for who, name, path in wanted:
         if (who, name) not in known:
             hint = "choose others with --subscriber and --sink, or send them elsewhere with --to URL"
-            message = f"domain {who} of {folder} has no sink {name}"
+            message = f"domain {who} of {named} has no sink {name}"
             raise Misuse(message, code="unknown-sink", place=Place(str(path)), hint=hint)
-    return [(known[who, name], folder) for who, name, _ in wanted]
+    return [(known[who, name], found.folder or Path()) for who, name, _ in wanted]
 
 
-def _federation_of_run(out: Path) -> Path:
+def _federation_of_run(out: Path) -> str:
     try:
-        return Path(json.loads((out / RUN_FILE).read_bytes())["federation"])
+        return str(json.loads((out / RUN_FILE).read_bytes())["federation"])
     except (OSError, ValueError, LookupError, TypeError):
         hint = "pass --federation DIR, or --to URL"
         message = "the folder does not say which federation has the sinks"

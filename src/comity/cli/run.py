@@ -10,7 +10,7 @@ import typer
 
 from comity.cli.logs import LogFormat, LogFormatOption, LogOption, logging_to
 from comity.cli.metrics import MetricsFileOption, MetricsHostOption, MetricsPortOption
-from comity.cli.options import FederationArgument, MasterOption, OverwriteOption, SinceOption, UntilOption, option
+from comity.cli.options import FederationPlace, MasterOption, OverwriteOption, SinceOption, UntilOption, option
 from comity.cli.output import console, write_json
 from comity.cli.rejected import FailOn, FailOnOption, leave_if_rejected, print_reasons
 from comity.cli.session import Format, FormatOption, Session
@@ -33,7 +33,7 @@ EXAMPLE = "Example:  comity run examples/two_houses --events examples/two_houses
 
 def run(
     context: typer.Context,
-    federation: FederationArgument,
+    federation: FederationPlace,
     out: Annotated[str, option("PLACE", "Folder for the results; for tables also an address, such as s3a://….")],
     events: Annotated[
         list[str] | None,
@@ -97,15 +97,16 @@ def run(
     from comity.run.stored import run_stored
     from comity.run.stream import run_stream
 
-    found = load(federation)
     session = context.ensure_object(Session)
     spark = spark_options(session, master, spark_config)
     access = StorageAccess.of(spark.config)
+    found = load(federation, access=access)
+    folder = found.folder or Path()
     to = Destination.of(out, results, access, typed=typed, state=state, is_stream=stream)
     request = RunRequest(
-        federation,
+        folder,
         found,
-        event_sources(found, federation, events, access),
+        event_sources(found, folder, events, access),
         to.folder,
         overwrite,
         results,

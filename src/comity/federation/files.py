@@ -26,6 +26,7 @@ from comity.federation.model import CompositeSubscription, Contract, Domain, Fed
 from comity.federation.names import Names
 from comity.federation.nested import FEDERATION_NAMES, areas, by_folder, observed_at_boundaries
 from comity.federation.parties import Party
+from comity.federation.remote import RemoteFederation
 from comity.federation.schema import DOMAIN_KEYS, CodesFile, FederationFile, RatesFile
 from comity.federation.subscriptions import ProfileReader
 from comity.federation.tables import code_tables, read_csv
@@ -38,6 +39,8 @@ from comity.meaning.ontology_file import read_ontology
 from comity.meaning.rates import Rates
 from comity.meaning.units import check_unit
 from comity.profile.entries import scan_entries
+from comity.storage.access import StorageAccess
+from comity.storage.place import is_address, local_path
 
 _RESERVED = ("rejected", "dead-letters", "late", "quarantine")
 """Names that a domain may not have: folders of results are named after domains."""
@@ -47,10 +50,16 @@ _FIRST_KEYS = ("domain", "contract", "profiles", "rates", "codes", "federation")
 
 
 @collection_paused()
-def load(given: str | Path | AbstractMapping[str, Any], *, folder: str | Path | None = None) -> Federation:
+def load(
+    given: str | Path | AbstractMapping[str, Any],
+    *,
+    folder: str | Path | None = None,
+    access: StorageAccess | None = None,
+) -> Federation:
     """The federation in a directory, or in a mapping that says the same; raises `Faults` with all that is wrong.
 
-    The paths in a mapping begin in `folder`, the one of this process by default.
+    The paths in a mapping begin in `folder`, the one of this process by default. A directory may also be named by the
+    address of one in a store, which is reached as `access` says, or else the environment.
 
     >>> north = {"types": {"Fire": {"attributes": {"heat": "float degC"}}}}
     >>> hot = {"domain": "north", "on": "Fire", "where": "heat > 40 degC"}
@@ -62,8 +71,19 @@ def load(given: str | Path | AbstractMapping[str, Any], *, folder: str | Path | 
         files = documents_of(given, base)
         name = str(given.get("federation", "federation"))
         return _read(list(files), name, base, files.__getitem__, "")
-    root = Path(given)
+    if is_address(str(given)):
+        return load_remote(RemoteFederation(str(given), access or StorageAccess.of({})))
+    root = local_path(str(given))
     return load_files(federation_files(root), name=root.resolve().name, folder=root)
+
+
+def load_remote(remote: RemoteFederation) -> Federation:
+    """The federation at an address, as its files say now."""
+    remote.refresh()
+    name = remote.address.rpartition("/")[2]
+    with remote.told():
+        found = load_files(federation_files(remote.folder), name=name, folder=remote.folder)
+    return replace(found, address=remote.address)
 
 
 def with_profiles(

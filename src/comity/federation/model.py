@@ -147,6 +147,8 @@ class Federation:
     """What was read beside the YAML files: tables, rates, functions, stylesheets."""
     said: AbstractMapping[Path, Any] = field(default_factory=dict, compare=False, repr=False)
     """By path in its folder, what each of its YAML files says."""
+    address: str | None = field(default=None, compare=False)
+    """Where its files are, if what is in the folder is a copy of them."""
 
     def write(self, folder: str | Path) -> Path:
         """Write it as YAML files into an empty folder, from which `load` reads an equal federation; gives the folder.

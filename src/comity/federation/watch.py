@@ -14,11 +14,14 @@ from pathlib import Path
 from threading import RLock
 
 from comity.errors import ComityError, Misuse
-from comity.federation.files import federation_files, load
+from comity.federation.files import federation_files, load, load_remote
 from comity.federation.model import Federation
+from comity.federation.remote import RemoteFederation
 from comity.federation.text_profiles import text_profile_files
 from comity.limits import limits
 from comity.pattern.bounds import check_bounded
+from comity.storage.access import StorageAccess
+from comity.storage.place import is_address, local_path
 
 Mark = tuple[int, int, int, int]
 Signature = Mapping[Path, Mark]
@@ -52,14 +55,27 @@ class WatchedFederation:
     force. Files that are gone, and not only replaced, are told to `on_removed`.
     """
 
-    folder: Path
+    folder: Path | str
+    """A folder, or the address of one in a store, which is looked at every `federation_poll_s` seconds."""
     on_fault: Callable[[ComityError], None] = lambda error: None
     on_removed: Callable[[Removed], None] = lambda removed: None
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], object] = time.sleep
+    access: StorageAccess | None = field(default=None, repr=False)
+    _remote: RemoteFederation | None = field(default=None, init=False)
+    _looked_at: float = field(default=0.0, init=False)
     _federation: Federation | None = field(default=None, init=False)
     _signature: Signature = field(default_factory=dict, init=False)
     _lock: RLock = field(default_factory=RLock, init=False)
+
+    def __post_init__(self) -> None:
+        if is_address(str(self.folder)):
+            self._remote = RemoteFederation(str(self.folder), self.access or StorageAccess.of({}))
+
+    @property
+    def _here(self) -> Path:
+        """The folder of this machine."""
+        return local_path(str(self.folder)) if self._remote is None else self._remote.folder
 
     def current(self) -> Federation:
         """The federation as its files say now; while they are being changed, it waits. Threads may share it."""
@@ -72,10 +88,22 @@ class WatchedFederation:
             self._federation = self._load()
             self._signature = {**marks(self._federation.files), **self._signature}
             return self._federation
+        self._refresh()
         signature = settled(self._look, self._signature, self.clock, self.sleep)
         if signature != self._signature:
             self._federation = self._changed(self._federation, signature)
         return self._federation
+
+    def _refresh(self) -> None:
+        """Look at the store, now and then; while it fails, what was there last stays in force."""
+        now = self.clock()
+        if self._remote is None or now - self._looked_at < limits().federation_poll_s:
+            return
+        self._looked_at = now
+        try:
+            self._remote.refresh()
+        except ComityError as error:
+            self.on_fault(error)
 
     def _changed(self, before: Federation, signature: Signature) -> Federation:
         gone = tuple(path for path in self._signature if path not in signature)
@@ -95,12 +123,12 @@ class WatchedFederation:
         """What is there: the files of the federation, and tables, rates, functions and stylesheets, which they name."""
         beside = self._federation.files if self._federation else ()
         try:
-            return marks([*federation_files(self.folder), *text_profile_files(self.folder), *beside])
+            return marks([*federation_files(self._here), *text_profile_files(self._here), *beside])
         except (Misuse, OSError):  # the folder is gone or empty; reading it says so
             return {}
 
     def _load(self) -> Federation:
-        found = load(self.folder)
+        found = load(self._here) if self._remote is None else load_remote(self._remote)
         check_bounded(one.bound for one in found.composites.values())
         return found
 

@@ -84,4 +84,5 @@ class RunRequest:
     def remember(self) -> None:
         """Note in the results folder which federation has the sinks, for `comity replay`."""
         with open_private(self.out / RUN_FILE, "wb") as stream:
-            stream.write(json.dumps({"federation": str(self.folder.resolve())}).encode() + b"\n")
+            named = self.federation.address or str(self.folder.resolve())
+            stream.write(json.dumps({"federation": named}).encode() + b"\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import posixpath
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
@@ -114,7 +115,8 @@ def event_sources(
         stdin = (SourceSpec("stdin", "", "stdin", {}),) if STDIN in events else ()
         return EventSources(named, stdin, access=access)
     files = [spec for spec in federation.sources if spec.kind == "files"]
-    domains = tuple((_beside(folder, read_options("files", one.options).path), one.domain) for one in files)  # type: ignore[attr-defined]
+    begin = federation.address or folder
+    domains = tuple((_beside(begin, read_options("files", one.options).path), one.domain) for one in files)  # type: ignore[attr-defined]
     paths = tuple(dict.fromkeys(path for path, _ in domains))  # several domains may name one
     frames = tuple(spec for spec in federation.sources if is_read_by_spark(spec.kind))
     live = tuple(spec for spec in federation.sources if spec.kind != "files" and spec not in frames)
@@ -124,9 +126,15 @@ def event_sources(
     return EventSources(paths, live, domains, frames=frames, access=access)
 
 
-def _beside(folder: Path, path: str) -> str:
-    """What a federation in a folder means by a path."""
-    return path if is_address(path) else str(folder / local_path(path))
+def _beside(folder: Path | str, path: str) -> str:
+    """What a federation in a folder, or at an address, means by a path."""
+    if is_address(path):
+        return path
+    if isinstance(folder, Path):
+        return str(folder / local_path(path))
+    scheme, _, inside = folder.partition("://")
+    own = local_path(path)
+    return str(own) if own.is_absolute() else f"{scheme}://{posixpath.normpath(f'{inside}/{own}')}"
 
 
 def stored_files(sources: EventSources, folder: Path, observer: Observer) -> StoredFiles:

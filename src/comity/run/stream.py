@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from comity.errors import ComityError
     from comity.pipeline.stream import StreamRun
     from comity.run.totals import StreamTotals
+    from comity.storage.access import StorageAccess
 
 _MOST_NAMED = 3
 
@@ -135,14 +136,16 @@ def opened(
     request: RunRequest, observer: Observer, measured: MetricsOutput | None
 ) -> Iterator[tuple[WatchedFederation, list[str], Accounts]]:
     """The federation, the folders of its events and the accounts of a stream, whose results folder is claimed."""
-    watched = watched_federation(request.folder, observer)
+    watched = watched_federation(request.federation.address or request.folder, observer, request.sources.access)
     folders = request.sources.folders
     check_folders(folders, request.sources.access)
     with claimed_for_stream(request) as outbox:
         yield watched, folders, Accounts(outbox, watched.current, observer, measured or MetricsOutput())
 
 
-def watched_federation(folder: Path, observer: Observer) -> WatchedFederation:
+def watched_federation(
+    folder: Path | str, observer: Observer, access: StorageAccess | None = None
+) -> WatchedFederation:
     """The federation as its files say at each time; what they say wrong, and what is gone, is logged and told."""
 
     def report_fault(error: ComityError) -> None:
@@ -154,7 +157,7 @@ def watched_federation(folder: Path, observer: Observer) -> WatchedFederation:
         log("federation files removed", level=WARNING, files=[str(path) for path in removed.files], **names)
         observer.warning(Notice(str(removed), "files-removed"))
 
-    watched = WatchedFederation(folder, report_fault, report_removed)
+    watched = WatchedFederation(folder, report_fault, report_removed, access=access)
     watched.current()
     return watched
 

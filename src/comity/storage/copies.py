@@ -27,12 +27,8 @@ class LocalCopies:
 
     @classmethod
     def of_user(cls) -> LocalCopies:
-        """Those of the user who asks, in a folder that nobody else can look into."""
-        folder = Path(tempfile.gettempdir()) / f"comity-{os.getuid()}-copies"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if not _is_ours(folder):  # somebody else took the name, and may change what is there
-            folder = Path(tempfile.mkdtemp(prefix="comity-copies-"))
-        return cls(folder)
+        """Those of the user who asks."""
+        return cls(folder_of_user("copies"))
 
     def get(self, address: str, size: int, fetch: Callable[[], bytes]) -> Path:
         """The copy of a file, which is fetched if it is not there; it may be of another size if the file is."""
@@ -63,6 +59,15 @@ class LocalCopies:
                 break
             path.unlink(missing_ok=True)
             left += own
+
+
+def folder_of_user(purpose: str) -> Path:
+    """A folder of the user who asks, the same one each time, that nobody else can look into."""
+    folder = Path(tempfile.gettempdir()) / f"comity-{os.getuid()}-{purpose}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if not _is_ours(folder):  # somebody else took the name, and may change what is there
+        folder = Path(tempfile.mkdtemp(prefix=f"comity-{purpose}-"))
+    return folder
 
 
 def _is_ours(folder: Path) -> bool:
