@@ -1,6 +1,7 @@
 """What a node keeps for those who must miss nothing: their subscriptions, their place in the log, and events for them.
 
-An event is stored with the one that it came from in front of it, so that it is not sent back when it is read again.
+An event is stored with the one that it came from in front of it, so that it is not sent back to a neighbour when it is
+read again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from comity.event.event import Event
 from comity.event.formats.jsonlines import decode
 from comity.logs import log
 from comity.route.filters import FilterPool, RouteFilter
+from comity.server.receivers import LINK
 from comity.server.store import NewEvent, StoredSubscription, open_store
 from comity.server.store.sqlite import Keeping
 from comity.wire import LogPosition
@@ -46,7 +48,8 @@ class WantedEvents:
     """Those stored events that a receiver wants; remembers for which of its subscriptions. A thread calls it."""
 
     def __init__(self, receiver: str, kept: Iterable[KeptFilter]) -> None:
-        self._receiver = receiver.encode()
+        self._not_from = receiver.encode() if receiver.startswith(LINK) else None
+        """A neighbour does not get back what it sent; a client does, as without a log."""
         self._kept = list(kept)
         self.lines: list[tuple[int, bytes, tuple[str, ...]]] = []
         """Number in the log, line, and the keys of the subscriptions."""
@@ -57,7 +60,7 @@ class WantedEvents:
     def _is_wanted(self, stored: StoredEvent) -> bool:
         origin, _, line = stored.line.partition(_END)
         event = decode(line)
-        if origin == self._receiver or not isinstance(event, Event):
+        if origin == self._not_from or not isinstance(event, Event):
             return False
         keys = tuple(k.key for k in self._kept if k.since < stored.sequence and k.filter.matches(event))
         if keys:
