@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from comity.client import connect
     from comity.engine import Notification
     from comity.errors import ComityError, Faults, Misuse, Permanent, Place, Retryable
     from comity.event import read_events
@@ -49,6 +50,7 @@ _HOMES = {
     "Statistics": "comity.filter.statistics",
     "Taxonomy": "comity.event.taxonomy",
     "compile_plan": "comity.plan",
+    "connect": "comity.client",
     "extension": "comity.expression.extensions",
     "load": "comity.federation",
     "read_events": "comity.event",
@@ -74,6 +76,7 @@ __all__ = [
     "Statistics",
     "Taxonomy",
     "compile_plan",
+    "connect",
     "extension",
     "load",
     "open",
