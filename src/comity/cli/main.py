@@ -10,6 +10,7 @@ import typer
 
 import comity
 from comity.cli import (
+    advertise,
     backtest,
     concepts,
     demo,
@@ -23,10 +24,13 @@ from comity.cli import (
     lint,
     match,
     profiles,
+    pub,
     relate,
     replay,
     serve,
     simulate,
+    sub,
+    top,
     trace,
     types,
     units,
@@ -70,6 +74,10 @@ app.add_typer(concepts.app, name="concepts", epilog=concepts.EXAMPLE)
 app.add_typer(fedreg.app, name="fedreg", epilog=fedreg.EXAMPLE)
 app.add_typer(xslt.app, name="xslt", epilog=xslt.EXAMPLE)
 app.command(epilog=simulate.EXAMPLE)(simulate.simulate)
+app.command(epilog=pub.EXAMPLE)(pub.pub)
+app.command(epilog=sub.EXAMPLE)(sub.sub)
+app.command(epilog=advertise.EXAMPLE)(advertise.advertise)
+app.command(epilog=top.EXAMPLE)(top.top)
 app.command(epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("warm-up", epilog=warm_up.EXAMPLE)(warm_up.warm_up)
 app.command(epilog=demo.EXAMPLE)(demo.demo)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from comity.client.inbox import Inbox, Shelf
 from comity.client.notices import EventsLost
-from comity.client.publishing import Departures, DepartingBatch, Publishable, batches, refusal_in
+from comity.client.publishing import DepartingBatch, Departures, Publishable, batches, refusal_in
 from comity.client.requests import Asking, Reply, Requests, into
 from comity.client.settings import ClientSettings
 from comity.client.subscription import EventSubscription
