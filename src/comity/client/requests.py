@@ -50,7 +50,10 @@ class Requests:
         if request is None:
             return
         if isinstance(answer, RefuseRequest):
-            request.answered(RequestRefused(answer.message, code=answer.code, hint=answer.hint or None))
+            message, _, excerpt = answer.message.partition("\n")
+            request.answered(
+                RequestRefused(message, code=answer.code, hint=answer.hint or None, excerpt=excerpt or None)
+            )
         else:
             request.answered(answer)
 

@@ -79,7 +79,7 @@ class ClientSession:
 
     def _refuse(self, request: int, error: ComityError) -> None:
         self._node.figures.refuse(error.code)
-        self.connection.send(RefuseRequest(request, error.code, str(error)[:2_000], error.hint or ""))
+        self.connection.send(RefuseRequest(request, error.code, _reason(error)[:2_000], error.hint or ""))
 
     def _carry_out(self, message: Subscribe | Unsubscribe | Advertise | Unadvertise) -> None:
         request = message.request
@@ -163,3 +163,9 @@ class ClientSession:
     def failed(self, passing: Passing, error: ComityError) -> None:
         """A batch was not stored: the client is to send it again, to whoever can."""
         self.connection.close(error)
+
+
+def _reason(error: ComityError) -> str:
+    """The place, the message and the excerpt, without code and hint, which are told beside it."""
+    where = f"{error.place}: " if error.place is not None and str(error.place) else ""
+    return f"{where}{error.message}" + (f"\n{error.excerpt}" if error.excerpt else "")
