@@ -105,6 +105,8 @@ class Limits:
     """Files and folders that one pattern may stand for."""
     max_storage_s: int = 60
     """Seconds, more or less, for which a request is sent again that an object store refuses or does not answer."""
+    max_transaction_s: int = 300
+    """Seconds that a transaction may take which writes into topics; readers wait so long for one that died."""
     max_future_s: int = 86_400
     """Seconds that an event's time may be ahead of the clock; beyond, it is rejected."""
     live_memory_s: int = 604_800

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ controller.listener.names=CONTROLLER
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 log.dirs={folder}/log
 num.partitions={partitions}
+auto.create.topics.enable=false
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
 transaction.state.log.replication.factor=1
@@ -51,12 +53,16 @@ class Kafka:
 
     servers: str
 
-    def topic(self, partitions: int = PARTITIONS) -> str:
+    def topic(self, partitions: int = PARTITIONS, name: str | None = None) -> str:
         """The name of a new topic."""
-        name = f"comity-{uuid4().hex[:12]}"
+        name = name or f"comity-{uuid4().hex[:12]}"
         admin = AdminClient({"bootstrap.servers": self.servers})  # what it promises ends with it
         for made in admin.create_topics([NewTopic(name, partitions, 1)]).values():
             made.result(PATIENCE_S)
+        limit = time.monotonic() + PATIENCE_S
+        while name not in admin.list_topics(timeout=PATIENCE_S).topics:  # it is told a moment before it is seen
+            assert time.monotonic() < limit, "the topic does not appear"
+            time.sleep(0.05)
         return name
 
     def send(self, topic: str, values: Sequence[str | bytes | None], **options: Any) -> None:
@@ -178,3 +184,14 @@ def _free_ports(count: int) -> list[int]:
     finally:
         for one in sockets:
             one.close()
+
+
+def main() -> None:
+    """Run a broker until standard input ends; it says where it is."""
+    with broker() as found:
+        print(found.servers, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

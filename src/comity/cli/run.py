@@ -18,6 +18,7 @@ from comity.cli.spark import SparkConfigOption, spark_options
 from comity.cli.stream import StreamScreen
 from comity.connect.destination import Destination
 from comity.connect.folder import Results
+from comity.connect.topics.place import read_config
 from comity.errors import Misuse
 from comity.limits import limited, limits
 from comity.run.choice import EngineChoice
@@ -34,7 +35,10 @@ EXAMPLE = "Example:  comity run examples/two_houses --events examples/two_houses
 def run(
     context: typer.Context,
     federation: FederationPlace,
-    out: Annotated[str, option("PLACE", "Folder for the results; for tables also an address, such as s3a://….")],
+    out: Annotated[
+        str,
+        option("PLACE", "Folder for the results; for tables also an address, such as s3a://…; kafka://… for topics."),
+    ],
     events: Annotated[
         list[str] | None,
         option(
@@ -53,7 +57,10 @@ def run(
         bool, typer.Option("--typed", help="With Parquet and tables: apart by profile, an attribute a column.")
     ] = False,
     state: Annotated[
-        Path | None, option("DIR", "With tables in a store: folder in which a stream keeps its position.")
+        Path | None, option("DIR", "With tables in a store, or topics: folder in which a stream keeps its position.")
+    ] = None,
+    kafka_config: Annotated[
+        Path | None, option("FILE", "With topics: settings of the client, a line NAME=VALUE each.")
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -87,7 +94,7 @@ def run(
     run on the same folder delivered, and takes up changes of the federation's files.
 
     With --results delta it writes tables: PLACE/notifications, PLACE/rejected and PLACE/late, or, with --typed,
-    PLACE/profiles/PROFILE in place of the first.
+    PLACE/profiles/PROFILE in place of the first. With --results kafka it writes the topic of --out kafka://HOST:PORT/TOPIC.
     """
     from comity.federation import load
     from comity.plan.period import read_period
@@ -102,7 +109,9 @@ def run(
     access = StorageAccess.of(spark.config)
     found = load(federation, access=access)
     folder = found.folder or Path()
-    to = Destination.of(out, results, access, typed=typed, state=state, is_stream=stream)
+    to = Destination.of(
+        out, results, access, typed=typed, state=state, is_stream=stream, kafka=read_config(kafka_config)
+    )
     request = RunRequest(
         folder,
         found,
@@ -115,6 +124,7 @@ def run(
         to.tables,
         to.is_typed,
         to.is_passing,
+        to.topics,
     )
     with (
         limited(remember_days=limits().remember_days if remember is None else _days(remember)),

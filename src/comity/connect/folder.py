@@ -33,6 +33,8 @@ LATE = "late"
 
 PROFILES = "profiles"
 """The folder of results that are typed, in which each profile has its own."""
+TOPICS_NOTE = ".topics"
+"""Where a stream into topics notes which ones, and who it is."""
 
 CHECKPOINT = ".checkpoint"
 """Where Spark notes how far a stream has come."""
@@ -50,6 +52,8 @@ class Results(StrEnum):
     """`day=YYYY-MM-DD/subscriber=SUBSCRIBER/*.parquet`; `profiles/PROFILE/day=YYYY-MM-DD/*.parquet` if it is typed."""
     DELTA = "delta"
     """Tables `notifications`, `rejected` and `late`, of which a commit says what is in them."""
+    KAFKA = "kafka"
+    """Topics of a broker, whose transactions say what is in them."""
 
 
 @dataclass(frozen=True, slots=True)

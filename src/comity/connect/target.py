@@ -22,7 +22,7 @@ import pyarrow as pa
 from comity.connect.commits import FOLDER as FILE_NOTES
 from comity.connect.commits import Commit, Commits, check_on_start
 from comity.connect.delivered import DeliveredSize
-from comity.connect.folder import PROFILES, Results, StagedFile, publish_batch
+from comity.connect.folder import PROFILES, TOPICS_NOTE, Results, StagedFile, publish_batch
 from comity.connect.published import stored_keys
 from comity.connect.staged import StagedResults
 from comity.connect.tables.notes import FOLDER as TABLE_NOTES
@@ -57,8 +57,8 @@ class OpenPart(Protocol):
 class ResultParts(Protocol):
     """Opens parts in workers, to which it is sent."""
 
-    def open(self) -> OpenPart:
-        """A part of its own, under names that occur once."""
+    def open(self, bucket: int = 0, step: int = 0) -> OpenPart:
+        """A part of its own, under names that occur once: of a bucket, in one of the writings of a batch."""
 
     def path(self, file: WrittenFile) -> Path | None:
         """Where a file must be found on this machine; None if it is in a store."""
@@ -73,7 +73,7 @@ class FolderParts:
     layout: TableLayout | None = None
     """The columns of typed results."""
 
-    def open(self) -> StagedResults | TypedResults:
+    def open(self, bucket: int = 0, step: int = 0) -> StagedResults | TypedResults:
         name = f"part-{uuid4().hex}"
         if self.layout is not None:
             return TypedResults(Path(self.folder), self.layout, name)
@@ -102,6 +102,10 @@ class Target(ABC):
     @abstractmethod
     def before(self, number: int) -> Commit:
         """What counted when a batch began that is done now."""
+
+    def spread(self, buckets: int) -> int:
+        """Over how many buckets the keys of a stream are spread; as many as given, if it has just begun."""
+        return buckets
 
     @abstractmethod
     def parts(self, work: Path, number: int) -> ResultParts:
@@ -166,9 +170,11 @@ class FolderTarget(Target):
 
     def check(self) -> int | None:
         if (self.out / TABLE_NOTES).exists():
-            raise _other_form(self.out, "tables")
+            raise other_form(self.out, "tables")
+        if (self.out / TOPICS_NOTE).exists():
+            raise other_form(self.out, "topics")
         if self.layout is None and (self.out / PROFILES).is_dir() and any((self.out / PROFILES).glob("*/day=*")):
-            raise _other_form(self.out, "typed")
+            raise other_form(self.out, "typed")
         return check_on_start(self.out)
 
     def is_counted(self, number: int) -> bool:
@@ -245,7 +251,7 @@ class TableTarget(Target):
 
     def check(self) -> int | None:
         if isinstance(self.place, LocalStorage) and (self.place.folder / FILE_NOTES).exists():
-            raise _other_form(self.place.folder, "files")
+            raise other_form(self.place.folder, "files")
         return self.commits.check(self.stream(), limits().max_checked_notes_bytes)
 
     def is_counted(self, number: int) -> bool:
@@ -291,6 +297,7 @@ class TableTarget(Target):
         self._commits = None
 
 
-def _other_form(folder: Path, form: str) -> Misuse:
+def other_form(folder: Path, form: str) -> Misuse:
+    """What is said of a stream that is to go on in another form than before."""
     hint = "go on with the same --results, or begin anew with --overwrite or in another folder"
     return Misuse(f"the results here are {form}", code="other-layout", place=Place(str(folder)), hint=hint)

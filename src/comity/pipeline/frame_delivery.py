@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, Unpack
 
@@ -12,8 +12,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from comity.connect.destination import Destination, check_delta
 from comity.connect.folder import CHECKPOINT, Results
+from comity.connect.target import Target
+from comity.connect.topics.place import SCHEME, check_client
 from comity.errors import ComityError, Misuse
 from comity.federation.model import Federation
+from comity.federation.receivers import receivers
 from comity.federation.watch import WatchedFederation
 from comity.limits import Limits, limits
 from comity.pattern.bounds import check_bounded
@@ -23,7 +26,7 @@ from comity.pipeline.frame_stream import FixedFederation, FrameStream
 from comity.pipeline.given import EventColumns, GivenEvents, check_domain
 from comity.pipeline.guest import check_settings, is_remote
 from comity.pipeline.stream import CurrentFederation
-from comity.pipeline.tables import tables_of, typed_files_of
+from comity.pipeline.tables import tables_of, topics_of, typed_files_of
 from comity.plan.loading import federation_of
 from comity.plan.stages import Summary
 from comity.storage.access import StorageAccess
@@ -49,11 +52,15 @@ class DeliveryPlan:
     typed: bool = False
     state: Path | None = None
     on_batch: OnBatch = _tell_nobody
+    kafka: Mapping[str, str] | None = field(default=None, repr=False)
+    """Settings of the client, for topics."""
     bounds: Limits = field(default_factory=limits)
 
     def destination(self, access: StorageAccess) -> Destination:
         """Where it goes; raises `Misuse` for what cannot be."""
-        return Destination.of(self.out, self.results, access, typed=self.typed, state=self.state, is_stream=True)
+        return Destination.of(
+            self.out, self.results, access, typed=self.typed, state=self.state, is_stream=True, kafka=self.kafka
+        )
 
     def open(self, spark: SparkSession) -> FrameStream:
         """What takes its batches, in the process of the driver or beside it."""
@@ -64,11 +71,18 @@ class DeliveryPlan:
             federation,
             out=to.folder,
             on_batch=self.on_batch,
-            results=Results.JSONL if to.tables is not None else self.results,
-            target=tables_of(to) if to.tables is not None else typed_files_of(to, lambda: federation.current().domains),
+            results=Results.JSONL if to.is_elsewhere else self.results,
+            target=_target(to, federation),
             columns=self.columns,
             domain=self.domain,
         )
+
+
+def _target(to: Destination, federation: CurrentFederation) -> Target | None:
+    """What is no folder of JSON Lines or Parquet."""
+    if to.topics is not None:
+        return topics_of(to, lambda: receivers(federation.current()))
+    return tables_of(to) if to.tables is not None else typed_files_of(to, lambda: federation.current().domains)
 
 
 class BatchTaker(Protocol):
@@ -231,7 +245,7 @@ class StreamDelivery:
 
 @dataclass(frozen=True, slots=True)
 class EventStream:
-    """A federation over a streaming DataFrame; `to_folder` and `to_table` say where what comes of it goes."""
+    """A federation over a streaming DataFrame; `to_folder`, `to_table` and `to_kafka` say where its results go."""
 
     events: DataFrame
     federation: Path | Federation
@@ -254,6 +268,8 @@ class EventStream:
         `on_batch` is told what each batch did.
         """
         form = Results(results)
+        if form is Results.KAFKA:
+            raise Misuse("topics are no folder", code="bad-usage", hint="take to_kafka(servers, topic, state=…)")
         if form is Results.DELTA:
             return self.to_table(out, typed=typed, trigger_s=trigger_s, until_empty=until_empty, on_batch=on_batch)
         plan = self._plan(full_name(str(out)), form, typed=typed, on_batch=on_batch)
@@ -278,6 +294,27 @@ class EventStream:
         folder = None if state is None else Path(state).resolve()
         plan = self._plan(full_name(str(place)), Results.DELTA, typed=typed, state=folder, on_batch=on_batch)
         return self._into(plan, trigger_s, until_empty=until_empty)
+
+    def to_kafka(
+        self,
+        servers: str,
+        topic: str,
+        *,
+        state: str | Path,
+        config: Mapping[str, str] | None = None,
+        trigger_s: float = 1.0,
+        until_empty: bool = False,
+        on_batch: OnBatch = _tell_nobody,
+    ) -> StreamDelivery:
+        """Into topics as `comity run --stream --results kafka` does, written by the workers.
+
+        In `topic` the name of the subscriber takes the place of `{subscriber}`. `config` has settings of the client
+        `librdkafka`; `state` is the folder, shared with the workers, in which the stream keeps its position.
+        """
+        check_client()
+        address = f"{SCHEME}://{servers}/{topic}"
+        plan = self._plan(address, Results.KAFKA, typed=False, state=Path(state).resolve(), on_batch=on_batch)
+        return self._into(replace(plan, kafka=config), trigger_s, until_empty=until_empty)
 
     def _plan(
         self, out: str, results: Results, *, typed: bool, on_batch: OnBatch, state: Path | None = None

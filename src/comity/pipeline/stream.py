@@ -139,8 +139,9 @@ class StreamRun(FileStream):
         """Writes a batch beside what counted before it, as far as that is remembered."""
         oldest = first_day(self.clock().date(), limits().remember_days)
         before = self._to.before(number).remembering(oldest)
+        buckets = self._to.spread(before.buckets or bucket_count(spark))
         writer = BatchWriter(self._to.parts(work, number), self._to.keys, before, number, self._today)
-        return BatchWriting(writer, before.buckets or bucket_count(spark))
+        return BatchWriting(writer, buckets)
 
     def _match(
         self, prepared: PreparedPlan, tables: Tables | SmallBatch, number: int, writing: BatchWriting

@@ -16,6 +16,7 @@ from comity.connect.destination import Destination
 from comity.connect.folder import CHECKPOINT, REJECTED, Results
 from comity.connect.tables.parts import TableLayout
 from comity.connect.target import FolderTarget, TableTarget, Target
+from comity.connect.topics.target import TopicTarget
 from comity.event.types import AttributeType
 from comity.event.window import Window
 from comity.pipeline.batch import PlanBatch
@@ -66,6 +67,12 @@ def deliver_into(prepared: PreparedPlan, tables: Tables, window: Window, staging
 def typed_files_of(to: Destination, subscribers: Callable[[], Iterable[str]]) -> FolderTarget | None:
     """The files with types that a stream writes, if it is to."""
     return FolderTarget(to.folder, Results.PARQUET, subscribers, layout=TableLayout({})) if to.is_typed else None
+
+
+def topics_of(to: Destination, targets: Callable[[], Iterable[str]]) -> TopicTarget:
+    """The topics that a stream writes."""
+    assert to.topics is not None, "it was asked for topics"
+    return TopicTarget(to.folder, to.topics, targets, partial(plan_id, to.folder / CHECKPOINT))
 
 
 def tables_of(to: Destination) -> TableTarget:

@@ -27,6 +27,7 @@ from comity.connect.key_files import DeliveredKeys, as_keys, map_keys
 from comity.connect.notification import key_digests
 from comity.connect.tables.parts import TableFile
 from comity.connect.target import ResultParts
+from comity.connect.topics.parts import TopicPart
 from comity.errors import Permanent, Place
 from comity.event.formats.table import is_file_fault
 from comity.event.reasons import ReasonCounts
@@ -52,7 +53,7 @@ class BucketWritten:
     """Target, path, day and profile of each file of results that is published later."""
     tables: list[TableFile] = field(default_factory=list)
     """Files of results that stand in tables."""
-    keys: WrittenKeys | None = None
+    keys: list[WrittenKeys] = field(default_factory=list)
     delivered: dict[str, int] = field(default_factory=dict)
     """By profile."""
     rejected: dict[str, int] = field(default_factory=dict)
@@ -83,7 +84,7 @@ class BatchWritten:
     @property
     def keys(self) -> Iterator[WrittenKeys]:
         """What was noted of notifications."""
-        return (one.keys for one in self.buckets if one.keys is not None)
+        return (keys for one in self.buckets for keys in one.keys)
 
     @property
     def delivered(self) -> Counter[str]:
@@ -128,6 +129,8 @@ class BatchWriter:
     batch: int
     day: str
     """The day on which the batch came."""
+    step: int = 0
+    """Which writing of the batch it is."""
     bounds: Limits = field(default_factory=limits)
 
     def write(self, rows: DataFrame) -> BatchWritten:
@@ -167,11 +170,14 @@ class _Bucket:
 
     def __init__(self, writer: BatchWriter, bucket: int) -> None:
         self.writer, self.bucket = writer, bucket
-        self.known_files = writer.before.of_bucket(bucket)
+        self.part = writer.parts.open(bucket, writer.step)
+        before = Commit(keys=writer.before.of_bucket(bucket))
+        self.delivered_before = self._earlier(before)
+        """What an earlier attempt at the batch has delivered for good."""
+        self.known_files = after_batch(before, 0, self.delivered_before).keys
         self.known = DeliveredKeys([map_keys(writer.keys, file) for file in self.known_files])
         self.seen = DeliveredKeys([])
         """Lines without an identity, of which each is kept once in a batch."""
-        self.part = writer.parts.open()
         self.delivered: Counter[str] = Counter()
         self.reasons = ReasonCounts()
         self.faults: list[str] = []
@@ -186,11 +192,14 @@ class _Bucket:
 
     def done(self) -> BucketWritten:
         """Close the files; gives what they are."""
-        self.part.close()
-        new, written = self.known.taken(), None
+        new, written = self.known.taken(), list(self.delivered_before)
         if len(new):
             writer = self.writer
-            written = note_keys(writer.keys, self.known_files, new, writer.batch, self.bucket, writer.day)
+            written.append(note_keys(writer.keys, self.known_files, new, writer.batch, self.bucket, writer.day))
+        if isinstance(self.part, TopicPart):
+            self.part.commit(written)
+        else:
+            self.part.close()
         return BucketWritten(
             [
                 (file.to, str(file.path), file.day, file.profile)
@@ -204,6 +213,13 @@ class _Bucket:
             {code: dict(record) for code, record in self.reasons.examples.items()},
             self.faults,
         )
+
+    def _earlier(self, before: Commit) -> list[WrittenKeys]:
+        """What counts by itself of this batch, and was not known when it began."""
+        if not isinstance(self.part, TopicPart):
+            return []
+        known = {file.name for file in before.keys}
+        return [one for one in self.part.mark.keys if one.file.name not in known]
 
     def _take_told(self, rows: pa.RecordBatch) -> None:
         identity = (rows.column(name).to_pylist() for name in ("profile", "source", "id"))
@@ -243,6 +259,7 @@ class BatchWriting:
     after: Commit = field(init=False)
     """What counts when the batch does."""
     done: BatchWritten = field(default_factory=BatchWritten, init=False)
+    _steps: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.after = self.writer.before
@@ -254,12 +271,13 @@ class BatchWriting:
     @property
     def next(self) -> BatchWriter:
         """Writes more of the batch."""
-        return replace(self.writer, before=self.after)
+        return replace(self.writer, before=self.after, step=self._steps)
 
     def take(self, written: BatchWritten) -> None:
         """What was written of the batch is a part of it."""
         self.after = after_batch(self.after, self.buckets, written.keys)
         self.done.buckets += written.buckets
+        self._steps += 1
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from comity.connect.private import open_private
 from comity.storage.place import Storage
 
 if TYPE_CHECKING:
+    from comity.connect.topics.place import Topics
     from comity.federation import Federation
     from comity.run.sources import EventSources
 
@@ -70,16 +71,25 @@ class RunRequest:
     """Whether each profile has a table with types."""
     is_passing: bool = False
     """Whether nothing of `out` is kept."""
+    topics: Topics | None = None
+    """Where results go if they go into topics; `out` is then as for tables."""
 
     @property
     def shown(self) -> str:
         """Where the results are."""
+        if self.topics is not None:
+            return self.topics.address
         return str(self.out) if self.tables is None else self.tables.address
 
     @property
     def is_remote(self) -> bool:
-        """Whether the results are in a store."""
-        return self.tables is not None and not self.tables.is_local
+        """Whether the results are in a store, or in topics."""
+        return self.topics is not None or (self.tables is not None and not self.tables.is_local)
+
+    @property
+    def target_is_no_folder(self) -> bool:
+        """Whether results go into tables or topics."""
+        return self.tables is not None or self.topics is not None
 
     def remember(self) -> None:
         """Note in the results folder which federation has the sinks, for `comity replay`."""

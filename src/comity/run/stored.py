@@ -30,7 +30,7 @@ from comity.run.request import Engine, RunRequest
 from comity.run.sinks import log_summary, sending, sent
 from comity.run.sources import Given, StoredFiles, kept_events, stored_files, with_kept
 from comity.run.spark import start_spark, tasks_told
-from comity.run.tables import check_tables, removed_if_passing, typed_target
+from comity.run.tables import check_tables, removed_if_passing, target_of
 
 if TYPE_CHECKING:
     from comity.connect.frames import FrameSource
@@ -67,7 +67,7 @@ def run_stored(
     """
     observer = observer or Silent()
     federation, out = request.federation, request.out
-    if engine is None and (request.tables is not None or request.is_typed or request.sources.frames):
+    if engine is None and (request.target_is_no_folder or request.is_typed or request.sources.frames):
         engine = Engine.SPARK  # the only one that writes columns with types, and that reads such sources
     if engine is not Engine.SPARK:
         refuse_frames(request.sources.frames)
@@ -76,7 +76,7 @@ def run_stored(
     files = stored_files(request.sources, request.folder, observer)
     frames = stored_frames(request.sources.frames, request.folder, observer, alone=not files.paths)
     with removed_if_passing(request), sending(request) as outbox, claimed_folder(out, overwrite=request.overwrite):
-        target = typed_target(request)
+        target = target_of(request)
         files = with_kept(files, request.sources, request.folder, out, plan)
         given = request.sources.given
         estimate = Estimate.of(files)

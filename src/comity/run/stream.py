@@ -28,7 +28,7 @@ from comity.run.observer import Notice, Observer, Silent
 from comity.run.request import RunRequest, StreamPace
 from comity.run.sinks import sending
 from comity.run.spark import start_spark
-from comity.run.tables import check_tables, typed_target
+from comity.run.tables import check_tables, target_of
 
 if TYPE_CHECKING:
     from comity.connect.frames import FrameSource
@@ -107,13 +107,15 @@ def _stream(
     request: RunRequest, watched: WatchedFederation, accounts: Accounts, sources: tuple[FrameSource, ...]
 ) -> StreamRun:
     from comity.connect.target import TableTarget
+    from comity.connect.topics.target import TopicTarget
     from comity.pipeline.checkpoint import plan_id, stream_id
     from comity.pipeline.stream import StreamRun
 
-    target = typed_target(request, goes_on=True)
+    target, checkpoint = target_of(request, goes_on=True), request.out / CHECKPOINT
     if isinstance(target, TableTarget):
-        checkpoint = request.out / CHECKPOINT
-        target.stream, target.plan = partial(stream_id, checkpoint), partial(plan_id, checkpoint)
+        target.stream = partial(stream_id, checkpoint)
+    if isinstance(target, TableTarget | TopicTarget):
+        target.plan = partial(plan_id, checkpoint)
     stream = StreamRun(
         watched,
         target=target,

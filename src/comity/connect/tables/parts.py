@@ -84,7 +84,7 @@ class TableParts:
     layout: TableLayout
     batch: int
 
-    def open(self) -> OpenTables:
+    def open(self, bucket: int = 0, step: int = 0) -> OpenTables:
         """A part of a batch."""
         return OpenTables(self)
 

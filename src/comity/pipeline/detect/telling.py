@@ -101,7 +101,7 @@ class ReportWriter:
         return BucketTold(
             [(file.to, str(file.path), file.day, None) for file in staged.files],
             [],
-            None,
+            [],
             delivered,
             dict(reasons.counts),
             {code: dict(record) for code, record in reasons.examples.items()},
