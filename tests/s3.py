@@ -43,6 +43,11 @@ class ObjectStore:
         return {f"spark.hadoop.fs.s3a.{name}": value for name, value in settings.items()}
 
     @property
+    def options(self) -> list[str]:
+        """The same, as options of commands."""
+        return [part for name, value in self.spark_config.items() for part in ("--spark-config", f"{name}={value}")]
+
+    @property
     def access(self) -> StorageAccess:
         return StorageAccess.of(self.spark_config, {})
 
@@ -119,11 +124,14 @@ class Weather:
     share: float
     """Of requests that something befalls."""
     longest_delay_s: float = 1.0
+    befallen: int = 0
+    """To how many requests something happened."""
 
     def fault_of(self, method: str, path: str) -> Fault | None:
         """What befalls a request."""
         if self.chance.random() >= self.share:
             return None
+        self.befallen += 1
         kinds: list[dict[str, Any]] = [{}, {"is_lost": True}, {"is_reset": True}]
         kinds.append({"delay_s": self.chance.uniform(0.01, self.longest_delay_s)})
         return Fault(method, path, **self.chance.choice(kinds))

@@ -53,11 +53,12 @@ class Running:
     errors: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, plant: Plant, *options: str) -> Running:
-        command = [sys.executable, "-m", "comity", "run", str(plant.federation), "--out", str(plant.out), "--stream"]
-        environment = {**os.environ, "COMITY_LATE_AFTER_S": str(LATENESS_S)}
+    def of(cls, plant: Plant, *options: str, out: str | None = None) -> Running:
+        """A stream that begins, or goes on, in the folder of the plant or in another place."""
+        command = [sys.executable, "-m", "comity", "run", str(plant.federation), "--out", out or str(plant.out)]
+        environment = {**os.environ, "COMITY_LATE_AFTER_S": str(LATENESS_S), "PYTHONFAULTHANDLER": "1"}
         process = subprocess.Popen(
-            [*command, "--trigger", "0", *options],
+            [*command, "--stream", "--trigger", "0", *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

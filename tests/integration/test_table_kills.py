@@ -1,14 +1,16 @@
 """A stream into Delta tables among kills: nothing is lost, nothing comes twice, and every batch is there once.
 
 The driver, its Java, its workers and all of them together are killed at moments that a seed decides. The same stream
-goes on after each, and what is in the tables at the end is compared with what `chaos.expected` says.
+goes on after each, and what is in the tables at the end is compared with what `chaos.expected` says. Tables in an
+object store are written on a way on which requests fail, are late, or are carried out without an answer, by chance.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +20,9 @@ from deltalake import DeltaTable
 from tests.integration.chaos import PROFILES, Plant, Sent, differences, encoded, expected, told_by
 from tests.integration.disturbed import CODES, Running, disturb, wait_until
 from tests.integration.test_chaos import NIGHTLY, SEED
+from tests.s3 import ObjectStore, Weather, faulty_way
+
+from comity.storage.place import LocalStorage, Storage
 
 KILLS = 60 if NIGHTLY else 3
 VICTIMS = ("java", "driver", "workers", "all")
@@ -49,22 +54,39 @@ def put(plant: Plant, name: str, some: Sequence[Sent]) -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 def test_tables_among_kills_lose_and_repeat_nothing(tmp_path: Path) -> None:
-    chance = Random(SEED)
-    plant = Plant(tmp_path, chance)
+    plant = Plant(tmp_path, Random(SEED))
+    among_kills(plant, partial(Running.of, plant, *DELTA), KILLS)
+    check(LocalStorage(plant.out), plant, KILLS)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_tables_in_a_store_that_fails_lose_and_repeat_nothing(s3: ObjectStore, tmp_path: Path) -> None:
+    plant, kills = Plant(tmp_path, Random(SEED)), KILLS if NIGHTLY else 2
+    out = f"{s3.bucket()}/alarms"
+    with faulty_way(s3) as way:
+        way.weather = Weather(Random(SEED), share=0.05, longest_delay_s=0.5)
+        options = (*DELTA, "--state", str(plant.out), *way.store.options)
+        among_kills(plant, partial(Running.of, plant, *options, out=out), kills)
+        assert way.weather.befallen, "nothing failed"
+    check(s3.storage(out), plant, kills)
+
+
+def among_kills(plant: Plant, begin: Callable[..., Running], kills: int) -> None:
+    """A stream that is killed so often, begun again each time, and ended when all is read."""
     set_up(plant)
-    started = [Running.of(plant, *DELTA)]
+    started = [begin()]
     try:
-        for number in range(KILLS):
+        for number in range(kills):
             if started[-1].is_over():
-                started.append(Running.of(plant, *DELTA))
+                started.append(begin())
             kill_in_a_round(plant, started[-1], number, VICTIMS[number % len(VICTIMS)])
         started[-1].end()
-        started.append(Running.of(plant, *DELTA, "--until-empty"))
+        started.append(begin("--until-empty"))
         assert started[-1].wait() == 0, "".join(started[-1].errors)
     finally:
         for one in started:
             one.end()
-    check(plant)
 
 
 def kill_in_a_round(plant: Plant, running: Running, number: int, victim: str) -> None:
@@ -82,14 +104,15 @@ def kill_in_a_round(plant: Plant, running: Running, number: int, victim: str) ->
     assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
 
 
-def check(plant: Plant) -> None:
+def check(place: Storage, plant: Plant, rounds: int) -> None:
     """What is in the tables."""
-    rows = rows_in(plant.out / "notifications")
     wanted = expected(plant.sent)
-    assert len(wanted) > 8 * KILLS
+    assert len(wanted) > 8 * rounds
+    rows = rows_in(place, "notifications")
     assert differences(wanted, told_by({**row, "data": json.loads(row["data"])} for row in rows)) == []
-    assert [row["code"] for row in rows_in(plant.out / "rejected")] == ["bad-json"] * 2 * KILLS
+    assert [row["code"] for row in rows_in(place, "rejected")] == ["bad-json"] * 2 * rounds
 
 
-def rows_in(table: Path) -> list[dict[str, Any]]:
-    return DeltaTable(str(table)).to_pyarrow_table().to_pylist()
+def rows_in(place: Storage, table: str) -> list[dict[str, Any]]:
+    found = DeltaTable(f"{place.address}/{table}", storage_options=place.delta_options())
+    return found.to_pyarrow_table().to_pylist()

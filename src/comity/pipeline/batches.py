@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial, reduce
 from pathlib import Path
+from threading import RLock
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -74,6 +75,8 @@ class FileStream(ABC):
     _bounds: Limits = field(default_factory=limits, init=False)
     _folders: tuple[str, ...] = field(default=(), init=False)
     _passed_over: PassedOver = field(init=False)
+    _taking: RLock = field(default_factory=RLock, init=False)
+    """Held while a batch is taken, which is in a thread of Spark's."""
     _attempted: int | None = field(default=None, init=False)
     """The last batch that this process has tried."""
 
@@ -197,7 +200,13 @@ class FileStream(ABC):
         self.on_end(last, Summary(0, 0, dict(told.delivered)))
 
     def close(self) -> None:
-        """Leave the folder to others, and let go of what the stream holds."""
+        """Leave the folder to others, and let go of what the stream holds.
+
+        A batch that is still being taken, for a Java that has gone perhaps, has a while to come to its end: it may be
+        writing, and a process must not end below what libraries do in a store.
+        """
+        if self._taking.acquire(timeout=limits().max_stop_s):
+            self._taking.release()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -224,7 +233,7 @@ class FileStream(ABC):
 
     def _take_arrived(self, batch: DataFrame, number: int) -> None:
         self.look_around()
-        with self._files_of(batch) as files:
+        with self._taking, self._files_of(batch) as files:
             sync_checkpoint(self.out / CHECKPOINT, number)
             with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
                 self._attempt(batch.sparkSession, files, number)

@@ -68,7 +68,7 @@ class FrameStream(StreamRun):
     def take(self, batch: DataFrame, number: int) -> None:
         """Take a batch that Spark hands over."""
         sync_checkpoint(self.out / CHECKPOINT, number)
-        with limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
+        with self._taking, limited(**asdict(self._bounds)):  # Spark calls from a thread of its own
             try:
                 self.take_frame(batch, number)
             except ComityError as error:
