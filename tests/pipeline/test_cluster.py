@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from tests.integration.chaos import Plant
+from tests.integration.disturbed import Running
+from tests.integration.test_table_kills import check as check_tables
+from tests.integration.test_table_kills import put, set_up
+from tests.s3 import ObjectStore
 
 from comity.engine import run_into_folder
 from comity.errors import Permanent
@@ -159,6 +166,57 @@ def test_a_stream_gives_what_the_engine_gives_though_a_worker_is_killed(
         assert session_members(cluster.workers[1].process.pid)
     assert rows(tmp_path / "out") == expected
     assert_nothing_is_left(cluster, temporary)
+
+
+def test_a_stream_with_patterns_delivers_into_an_object_store(s3: ObjectStore, tmp_path: Path, temporary: Path) -> None:
+    plant, out = Plant(tmp_path / "plant", Random(7)), f"{s3.bucket()}/alarms"
+    set_up(plant)
+    for number in range(4):
+        put(plant, f"{number}.jsonl", [*plant.draw(number, "a", 12), *plant.sent[-2:]])
+        os.utime(plant.events / f"{number}.jsonl", (time.time() - 60 + number,) * 2)  # Spark takes the older one first
+    with LocalCluster() as cluster:
+        options = ("--master", cluster.url, "--files-per-batch", "1", "--until-empty", "--state", str(plant.out))
+        running = Running.of(plant, "--results", "delta", *options, *s3.options, out=out)
+        try:
+            assert running.wait() == 0, "".join(running.errors)
+        finally:
+            running.end()
+        assert executors(cluster) == [1, 1]
+    check_tables(s3.storage(out), plant, rounds=2)
+    assert_nothing_is_left(cluster, temporary)
+
+
+@pytest.fixture
+def bare_python(tmp_path: Path) -> Path:
+    """A Python with all packages but Comity, as on the nodes of a cluster on which nobody installed it."""
+    packages = next(path for path in sys.path if (Path(path) / "pyspark").is_dir())
+    script = tmp_path / "python"
+    script.write_text(
+        f"""#!{sys.executable} -S
+import os, sys
+kept = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if not os.path.isdir(one + "/comity")]
+os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, kept), {packages!r}])
+os.execv({sys.executable!r}, [{sys.executable!r}, "-S", *sys.argv[1:]])
+"""
+    )
+    script.chmod(0o755)
+    return script
+
+
+def test_comity_goes_to_nodes_that_do_not_have_it(
+    events: Path, expected: list[tuple[str, str]], tmp_path: Path, bare_python: Path
+) -> None:
+    shutil.make_archive(str(tmp_path / "comity"), "zip", ROOT / "src", "comity")
+    shipped = ("--spark-config", f"spark.submit.pyFiles={tmp_path / 'comity.zip'}")
+    with LocalCluster() as cluster:
+        bare = ("--master", cluster.url, "--spark-config", f"spark.pyspark.python={bare_python}")
+        with comity_run(events, tmp_path / "without", *bare) as process:
+            said, _ = process.communicate(timeout=TIMEOUT_S)
+            assert process.returncode == 1
+            assert "No module named 'comity'" in said
+        with comity_run(events, tmp_path / "with", *bare, *shipped) as process:
+            assert_done(process)
+    assert rows(tmp_path / "with") == expected
 
 
 @pytest.mark.nightly
