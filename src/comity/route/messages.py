@@ -17,6 +17,8 @@ class Topic(Enum):
     ADVERTISEMENTS = "advertisements"
     """Somebody in this direction may publish such events."""
 
+    __hash__ = object.__hash__  # that of enumerations is slow, and every table is found by its topic
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

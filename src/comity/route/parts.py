@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from comity.expression.tree import Expression
-from comity.route.route_filter import RouteFilter
+from comity.route.route_filter import FilterPart, RouteFilter
 
 
 class PartsIndex:
     """Filters by one of their conditions, the one that fewest others had when they came."""
 
     def __init__(self) -> None:
-        self._homes: dict[Expression | None, dict[RouteFilter, None]] = {}
-        self._home_of: dict[RouteFilter, Expression | None] = {}
-        self._counts: Counter[Expression] = Counter()
+        self._homes: dict[FilterPart | None, dict[RouteFilter, None]] = {}
+        self._home_of: dict[RouteFilter, FilterPart | None] = {}
+        self._counts: Counter[FilterPart] = Counter()
 
     def add(self, filter: RouteFilter) -> None:
         """Take a filter in."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
@@ -49,12 +49,12 @@ class _Asked(NamedTuple):
 class CoverIndex:
     """The filters that somebody is told, and which of them cover another one, or are covered by it.
 
-    With `remember`, as it pays for brokers that hear of the same filters again and again, every filter that was asked
-    about stands in the index, and its relatives are kept.
+    With `remember`, as it pays for brokers that hear of the same filters again and again, every filter that somebody
+    knows stands in the index, and its relatives are kept.
     """
 
     def __init__(self) -> None:
-        self._uses = _Uses()
+        self._known, self._kept = _Uses(), _Uses()
         self._filters = FilterSet(Scope())
         self._parts = PartsIndex()
         self._asked: _Asked | None = None
@@ -67,28 +67,34 @@ class CoverIndex:
         """Keep every answer from now on, for as long as there is room."""
         self._remembers, self._asked = True, None
         self._filters = FilterSet(Scope())
-        for filter in self._uses:
-            self._know(filter)
+        for filter in self._known:
+            self._learn(filter)
+
+    def begin(self, filter: RouteFilter) -> None:
+        """Somebody begins to know the filter, and will ask about it."""
+        if self._known.begin(filter) and self._remembers:
+            self._learn(filter)
+
+    def end(self, filter: RouteFilter) -> None:
+        """One who knew it does so no longer."""
+        if self._known.end(filter) and self._remembers:
+            self._unlearn(filter)
 
     def keep(self, filter: RouteFilter) -> None:
         """Somebody is told this filter: it counts in answers."""
-        if not self._uses.begin(filter):
-            return
-        self._parts.add(filter)
-        if not self._remembers:
+        if self._kept.begin(filter) and not self._remembers:
+            self._parts.add(filter)
             self._filters.add(filter, filter.tree, self._about(filter).shapes)
 
     def release(self, filter: RouteFilter) -> None:
         """One who was told it is so no longer."""
-        if not self._uses.end(filter):
-            return
-        self._parts.remove(filter)
-        if not self._remembers:
+        if self._kept.end(filter) and not self._remembers:
+            self._parts.remove(filter)
             self._filters.remove(filter)
 
-    def plainly_around(self, filter: RouteFilter) -> Iterator[RouteFilter]:
-        """Filters that are kept and cover this one, as their texts tell; not itself."""
-        return self._parts.covering(filter)
+    def plainly_around(self, filter: RouteFilter) -> Iterable[RouteFilter]:
+        """Filters that cover this one, as is told without much ado; perhaps not all that are kept."""
+        return () if self._remembers else self._parts.covering(filter)
 
     def around(self, filter: RouteFilter) -> Collection[RouteFilter]:
         """Filters that cover this one, among them all such that are kept; not itself."""
@@ -98,11 +104,10 @@ class CoverIndex:
         """Filters that this one covers, among them all such that are kept; not itself."""
         return self._related(filter, self._within, FilterSet.covered_by)
 
-    def _related(self, filter: RouteFilter, known: Answers, ask: Question) -> Collection[RouteFilter]:
-        if self._remembers:
-            self._know(filter)
-        if self._remembers:
-            return known[filter]
+    def _related(self, filter: RouteFilter, remembered: Answers, ask: Question) -> Collection[RouteFilter]:
+        known = remembered.get(filter)
+        if known is not None:
+            return known
         asked = self._about(filter)
         if ask not in asked.answers:
             found = ask(self._filters, filter.tree, asked.shapes)
@@ -115,12 +120,11 @@ class CoverIndex:
             self._asked = _Asked(filter, self._filters.shapes(filter.tree), {})
         return self._asked
 
-    def _know(self, filter: RouteFilter) -> None:
-        if filter in self._around:
-            return
+    def _learn(self, filter: RouteFilter) -> None:
+        self._asked = None
         shapes = self._filters.shapes(filter.tree)
-        around, within = (set(ask(filter.tree, shapes)) for ask in (self._filters.covering, self._filters.covered_by))
-        self._around[filter], self._within[filter] = around, within
+        around = self._around[filter] = set(self._filters.covering(filter.tree, shapes))
+        within = self._within[filter] = set(self._filters.covered_by(filter.tree, shapes))
         for outer in around:
             self._within[outer].add(filter)
         for inner in within:
@@ -130,12 +134,23 @@ class CoverIndex:
         if self._pairs > MOST_PAIRS:
             self._forget()
 
+    def _unlearn(self, filter: RouteFilter) -> None:
+        around, within = self._around.pop(filter), self._within.pop(filter)
+        for outer in around:
+            self._within[outer].discard(filter)
+        for inner in within:
+            self._around[inner].discard(filter)
+        self._filters.remove(filter)
+        self._pairs -= len(around) + len(within)
+
     def _forget(self) -> None:
-        self._remembers = False
+        """There are too many answers: put each question to the index from now on."""
+        self._remembers, self._asked = False, None
         self._around.clear()
         self._within.clear()
         self._filters = FilterSet(Scope())
-        for filter in self._uses:
+        for filter in self._kept:
+            self._parts.add(filter)
             self._filters.add(filter, filter.tree)
 
 

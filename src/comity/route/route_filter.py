@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakValueDictionary
+
 from comity.expression.compile import Test, compile_filter
 from comity.expression.evaluate import AttributeReader
 from comity.expression.tree import TRUE, And, Expression
@@ -21,10 +23,10 @@ class RouteFilter:
         self.known_cover: RouteFilter | None = None
         """The last filter that was found to cover it: the first one to try."""
         self._test: Test | None = None
-        self._parts: frozenset[Expression] | None = None
+        self._parts: frozenset[FilterPart] | None = None
 
     @property
-    def parts(self) -> frozenset[Expression]:
+    def parts(self) -> frozenset[FilterPart]:
         """The conditions that an event has to meet, all of them."""
         if self._parts is None:
             self._parts = parts_of(self.tree)
@@ -41,8 +43,19 @@ class RouteFilter:
         return f"RouteFilter({self.text!r})"
 
 
-def parts_of(tree: Expression) -> frozenset[Expression]:
+class FilterPart:
+    """A condition, the same object wherever it occurs: to compare it takes no look at its tree."""
+
+    __slots__ = ("__weakref__",)
+
+
+_PARTS: WeakValueDictionary[Expression, FilterPart] = WeakValueDictionary()
+
+
+def parts_of(tree: Expression) -> frozenset[FilterPart]:
     """The filter as conditions, all of which must hold; `true` has none."""
     if tree == TRUE:
         return frozenset()
-    return frozenset(tree.items if isinstance(tree, And) else (tree,))
+    return frozenset(
+        _PARTS.setdefault(part, FilterPart()) for part in (tree.items if isinstance(tree, And) else (tree,))
+    )

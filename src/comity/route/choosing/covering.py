@@ -32,12 +32,20 @@ class Uncovered(SingleChooser):
             self._change_shown(interest)
         elif filter in self._cover:
             self._change_hidden(interest)
-        elif self.postpones:
-            self._wait(interest)
         else:
-            self._place(interest)
+            self._covers.begin(filter)
+            if self.postpones:
+                self._wait(interest)
+            else:
+                self._place(interest)
 
     def forget(self, filter: RouteFilter) -> None:
+        if filter in self.waiting or filter in self._cover or filter in self._shown:
+            self._take_out(filter)
+            self._covers.end(filter)
+
+    def _take_out(self, filter: RouteFilter) -> None:
+        """Show and hide the filter no more."""
         if self.waiting.pop(filter, None) is not None:
             return
         cover = self._cover.pop(filter, None)
@@ -46,12 +54,14 @@ class Uncovered(SingleChooser):
             del hidden[filter]
             if not hidden:
                 del self._hidden[cover]
-        elif filter in self._shown:
+        else:
             self._withdraw(filter)
 
     def close(self) -> None:
         for filter in self._shown:
             self._covers.release(filter)
+        for filter in (*self._shown, *self._cover, *self.waiting):
+            self._covers.end(filter)
 
     def place(self, filter: RouteFilter) -> None:
         interest = self.waiting.pop(filter, None)
@@ -71,7 +81,7 @@ class Uncovered(SingleChooser):
         if interest.durable <= self._shown[cover].durable:
             self._hidden[cover][interest.filter] = interest
         else:
-            self.forget(interest.filter)
+            self._take_out(interest.filter)
             self._place(interest)
 
     def _place(self, interest: Interest) -> None:
