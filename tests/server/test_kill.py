@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import PROFILE
-from tests.server.peers import BrokerProcess, Guest, free_ports, line, numbers
+from tests.server.peers import BrokerProcess, Guest, free_ports, line, numbers, until
 
 from comity.wire import Acknowledged, Deliver, LinkStatus, LogPosition, Welcome
 
@@ -135,5 +135,22 @@ async def test_a_broker_ends_in_good_order_when_it_is_asked_to(tmp_path: Path) -
         assert bye is not None
         assert bye.code == "stopping"
         assert "node stopped" in (tmp_path / "log").read_text()
+    finally:
+        broker.end()
+
+
+async def test_metrics_of_a_node_are_in_a_file_and_on_a_port(tmp_path: Path) -> None:
+    broker = BrokerProcess("a", ["--metrics", str(tmp_path / "metrics"), "--metrics-port", "0"]).start()
+    try:
+        guest = await Guest.client(broker.address)
+        await guest.subscribe("n > 1")
+        await guest.publish([line(1), line(2), b"{}"])
+        await guest.receives(1)
+
+        def is_told() -> bool:
+            text = (tmp_path / "metrics").read_text() if (tmp_path / "metrics").exists() else ""
+            return "comity_events_in_total 3.0" in text and 'comity_refused_total{code="missing"} 1.0' in text
+
+        await until(is_told)
     finally:
         broker.end()

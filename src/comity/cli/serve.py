@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,11 +16,13 @@ from comity.cli.options import option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption, Session
 from comity.errors import Misuse, Place
-from comity.run.metrics import LOOPBACK
+from comity.run.metrics import LOOPBACK, metrics_served
+from comity.run.outputs import written_whole
 
 if TYPE_CHECKING:
-    from comity.server.node import BrokerNode
+    from comity.server.node import BrokerNode, Observe
     from comity.server.settings import ClientToken, NodeSettings, TlsFiles
+    from comity.wire import NodeStatus
 
 EXAMPLE = "Example:  comity serve --broker north --listen 127.0.0.1:7470 --peer 127.0.0.1:7471"
 
@@ -100,7 +103,31 @@ def serve(
     session = context.ensure_object(Session)
     with ExitStack() as stack:
         stack.enter_context(logging_to(log_file, log_format, verbose=session.verbose))
-        run_node(settings, lambda node: _ready(node, settings, format))
+        observe = stack.enter_context(_measured(metrics, metrics_port, metrics_host))
+        run_node(settings, lambda node: _ready(node, settings, format), observe)
+
+
+@contextmanager
+def _measured(file: Path | None, port: int | None, host: str) -> Iterator[Observe | None]:
+    """What keeps metrics in a file, or serves them, until the end of the block; None: nobody asked for them."""
+    if file is None and port is None:
+        yield None
+        return
+    from comity.server.metrics import NodeMetrics
+
+    metrics = NodeMetrics()
+
+    def observe(status: NodeStatus) -> None:
+        metrics.take(status)
+        if file is not None:
+            with written_whole(file) as stream:
+                stream.write(metrics.render())
+
+    with ExitStack() as stack:
+        if port is not None:
+            served = stack.enter_context(metrics_served(metrics.registry, host, port))
+            console(stderr=True).print(f"metrics are at http://{host}:{served}/metrics")
+        yield observe
 
 
 def _ready(node: BrokerNode, settings: NodeSettings, format: Format) -> None:

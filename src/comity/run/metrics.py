@@ -51,7 +51,7 @@ class MetricsOutput:
 
         metrics = RunMetrics(federation)
         with ExitStack() as stack:
-            served = stack.enter_context(_served(metrics, host, port)) if port is not None else None
+            served = stack.enter_context(metrics_served(metrics.registry, host, port)) if port is not None else None
             output = cls(metrics, file, served, observer or Silent())
             output.write()
             try:
@@ -92,13 +92,13 @@ class MetricsOutput:
 
 
 @contextmanager
-def _served(metrics: RunMetrics, host: str, port: int) -> Iterator[int]:
+def metrics_served(registry: Any, host: str, port: int) -> Iterator[int]:
     """HTTP at /metrics; gives the port."""
     from prometheus_client import start_http_server
 
     server: Any
     try:
-        server, thread = start_http_server(port, addr=host, registry=metrics.registry)
+        server, thread = start_http_server(port, addr=host, registry=registry)
     except (OSError, OverflowError) as error:
         hint = "choose another --metrics-port, or 0 for a free one"
         reason = f"{host}:{port} cannot be served: {getattr(error, 'strerror', None) or error}"

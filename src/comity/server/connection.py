@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 from comity.errors import ComityError
 from comity.limits import limits
@@ -89,9 +89,9 @@ class NodeConnection(asyncio.Protocol):
     # What asyncio says
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=1 << 20)
+        own = cast(asyncio.Transport, transport)  # those of uvloop are of no common class
+        self._transport = own
+        own.set_write_buffer_limits(high=1 << 20)
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._loop.time()

@@ -20,6 +20,8 @@ from comity.route.policy import Policy
 from comity.server.sharing import BatchSharing, gathered, shared
 from comity.wire import EventBatch
 
+_MANY = 100
+"""Filters with which indexes are loaded before there are events."""
 _PATIENCE = 20_000
 """Tests of single events by single filters, some ten milliseconds of them, after which indexes are loaded."""
 
@@ -56,8 +58,7 @@ class EventMatching:
             else:
                 refused[row] = event
         self._tests += len(batch) * max(1, len(self._routing.filters()))
-        if self._tests > _PATIENCE:
-            self.load()
+        self.prepare()
         return gathered(directions, len(batch), refused)
 
     @property
@@ -65,9 +66,10 @@ class EventMatching:
         """Whether the indexes are there, or will be soon."""
         return self._loading is not None or self._is_loaded
 
-    def load(self) -> None:
-        """Begin to load the indexes, unless that has begun."""
-        if not self.is_loading:
+    def prepare(self) -> None:
+        """Called often: begins to load the indexes if there is much to match, or will be."""
+        is_much = self._tests > _PATIENCE or len(self._routing.filters()) > _MANY
+        if is_much and not self.is_loading:
             self._loading = threading.Thread(target=self.load_now, name="comity-load-match", daemon=True)
             self._loading.start()
 

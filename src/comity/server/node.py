@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 _NOTICES = 1_000
 """Notices that are published at once at the most."""
+_OBSERVE_S = 2.0
+Observe = Callable[[NodeStatus], None]
 Later = Callable[[ComityError | None], None]
 
 
@@ -71,6 +73,8 @@ class BrokerNode:
         self._unnamed = self._notices = 0
         self._untold: list[RoutingNotice] = []
         self._is_telling = self._is_settling = False
+        self.observe: Observe | None = None
+        self._observed_at = -_OBSERVE_S
         self.chance = Random(self.instance).random
         if ledger is not None:
             self._remember(ledger)
@@ -379,6 +383,10 @@ class BrokerNode:
     def tick(self) -> None:
         """Called several times a second."""
         self._end_leases()
+        self._matching.prepare()
+        if self.observe is not None and self.now > self._observed_at + _OBSERVE_S:
+            self._observed_at = self.now
+            self.observe(self.status(0))
         wakes_at = self.routing.wakes_at()
         if wakes_at is not None and wakes_at <= self.now:
             self._tell(self.routing.tick(self.now))

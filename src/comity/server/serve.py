@@ -9,7 +9,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any
+from typing import Any, cast
 
 from comity.connect.http.door import Door, Guest, address_group
 from comity.errors import ComityError, Misuse, Permanent, Retryable
@@ -19,7 +19,7 @@ from comity.route.filters import FilterPool
 from comity.server.connection import NodeConnection
 from comity.server.greeting import AcceptGreeting, DialGreeting
 from comity.server.links import DialedLink
-from comity.server.node import BrokerNode
+from comity.server.node import BrokerNode, Observe
 from comity.server.settings import Address, NodeSettings
 from comity.server.tls import TlsContexts
 from comity.wire import Hello, PeerRole
@@ -30,8 +30,8 @@ _LAST_S = 0.3
 """Seconds for the last words to go out."""
 
 
-async def serve(settings: NodeSettings, ready: Callable[[BrokerNode], None]) -> None:
-    """Run a node until SIGTERM or SIGINT asks it to stop."""
+async def serve(settings: NodeSettings, ready: Callable[[BrokerNode], None], observe: Observe | None = None) -> None:
+    """Run a node until SIGTERM or SIGINT asks it to stop; `observe` is told of it every other second."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -39,6 +39,7 @@ async def serve(settings: NodeSettings, ready: Callable[[BrokerNode], None]) -> 
     try:
         async with running_node(settings) as node:
             ready(node)
+            node.observe = observe
             await stopping.wait()
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -186,8 +187,7 @@ class _Guarded(NodeConnection):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        assert isinstance(transport, asyncio.Transport)
-        self._guest.send_away = transport.abort
+        self._guest.send_away = cast(asyncio.Transport, transport).abort
 
     def listened_by(self, listener: Any) -> None:
         self._guest.is_waited_for = False
@@ -222,13 +222,14 @@ def _listener(listen: Address) -> socket.socket:
     return listener
 
 
-def run_node(settings: NodeSettings, ready: Callable[[BrokerNode], None]) -> None:
+def run_node(settings: NodeSettings, ready: Callable[[BrokerNode], None], observe: Observe | None = None) -> None:
     """The same in this thread, on the quickest event loop that is there."""
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner, suppress(asyncio.CancelledError):
-        runner.run(serve(settings, ready))
+    with asyncio.Runner(loop_factory=loop_factory()) as runner, suppress(asyncio.CancelledError):
+        runner.run(serve(settings, ready, observe))
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """That of uvloop, if it is installed; None: that of Python."""
     try:
         import uvloop
     except ImportError:
