@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Any
 from unittest import mock
 
 from comity.cli.main import run
+from tests.docs.background import WAIT_S, Jobs, Ports
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -64,7 +66,12 @@ class Reader:
     def __init__(self, page: Path, folder: Path, *, make_demo: bool = False) -> None:
         self.page, self.folder, self.make_demo = page, folder, make_demo
         self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.jobs, self._ports = Jobs(folder), Ports()
         shutil.copytree(ROOT / "examples", folder / "examples")
+
+    def close(self) -> None:
+        """End what still runs in the background."""
+        self.jobs.close()
 
     def follow(self, block: Block) -> None:
         if block.file is not None:
@@ -78,11 +85,12 @@ class Reader:
 
     def _python(self, block: Block) -> None:
         where = f"{name_of(self.page)}:{block.line}"
+        body = self._ports.there(block.body)
         with _inside(self.folder):
-            if ">>>" not in block.body:
-                exec(compile(block.body, where, "exec"), self.names)
+            if ">>>" not in body:
+                exec(compile(body, where, "exec"), self.names)
                 return
-            test = doctest.DocTestParser().get_doctest(block.body, self.names, where, where, block.line - 1)
+            test = doctest.DocTestParser().get_doctest(body, self.names, where, where, block.line - 1)
             said = io.StringIO()
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE, verbose=False)
             runner.run(test, out=said.write, clear_globs=False)
@@ -93,14 +101,34 @@ class Reader:
         for command, expected in _commands(block.body):
             if command.startswith("make ") and not self.make_demo:
                 continue
-            said = self._run(command)
+            said = self._said(expected, self._run(self._ports.there(command)))
             where = f"{name_of(self.page)}:{block.line}"
             assert _fits(expected, said), f"{where}: $ {command}\n--- the page says\n{expected}\n--- it says\n{said}"
+
+    def _said(self, expected: str, said: str) -> str:
+        """What a command said, and, if the page has more, what programs in the background say meanwhile."""
+        said = self._ports.told(said)
+        if _fits(expected, said):
+            return said
+        until = time.monotonic() + WAIT_S
+        while not _fits(expected, both := said + self._ports.told(self.jobs.new())) and time.monotonic() < until:
+            if self.jobs.are_none():
+                break
+            self.jobs.wait()
+        self.jobs.hear()
+        return both
 
     def _run(self, command: str) -> str:
         words = shlex.split({"make demo": "comity demo"}.get(command, command))
         settings = dict(word.split("=", 1) for word in words if re.match(r"COMITY_\w+=", word))
         words = words[len(settings) :]
+        if words[0] == "kill":
+            self.jobs.kill(words)
+            return ""
+        if words[-1] == "&":
+            assert words[0] == "comity", f"an example starts {words[0]}"
+            self.jobs.start(words[1:-1])
+            return ""
         with _inside(self.folder), mock.patch.dict(os.environ, settings):
             if words[0] == "comity":
                 return _comity(words[1:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
@@ -25,8 +26,10 @@ with_examples = pytest.mark.parametrize(
 
 @with_examples
 def test_page(page: Path, tmp_path: Path) -> None:
-    reader = Reader(page, tmp_path)
-    with mock.patch.dict(CONSTRAINTS):  # a page may add a constraint class, which is for that page only
+    with (
+        closing(Reader(page, tmp_path)) as reader,
+        mock.patch.dict(CONSTRAINTS),
+    ):  # a page may add a constraint class, which is for that page only
         for block in blocks(page):
             if block.runs:
                 reader.follow(block)
