@@ -1,7 +1,10 @@
 """`comity pub`, `sub`, `advertise` and `top` against brokers in processes of their own."""
 
 import json
+import os
+import pty
 import signal
+from contextlib import suppress
 
 import pytest
 from tests.server.peers import BrokerProcess
@@ -179,3 +182,19 @@ def test_top_looks_again_and_again(start, west):
         watcher.communicate(timeout=60)
     assert watcher.returncode == 130
     assert all("west" in one["brokers"] for one in looks)
+
+
+def test_top_moves_where_somebody_looks(start, west):
+    ours, its = pty.openpty()
+    with start("top", west, "--interval", "0.2", stdout=its, stderr=its, env={"TERM": "xterm"}) as watcher:
+        os.close(its)
+        shown = b""
+        while shown.count(b"west") < 3:
+            shown += os.read(ours, 65_536)
+        watcher.send_signal(signal.SIGINT)
+        with suppress(OSError):  # what a terminal says when nobody is at its other end any more
+            while os.read(ours, 65_536):
+                pass
+    os.close(ours)
+    assert watcher.returncode == 130
+    assert b"strategy" in shown

@@ -183,11 +183,13 @@ class NetworkSession:
             self._requests.forget(answered)
 
     async def _patiently(self, answer: asyncio.Future[T]) -> T:
-        """Wait for an answer; while there is no connection, as long as one is tried."""
+        """Wait for an answer; while there is no connection, or another one, for as long as one is tried."""
+        until = asyncio.get_running_loop().time() + self._settings.timeout_s + self._settings.patience_s
         while not answer.done():
             times = self._uplink.times_up
             await asyncio.wait([answer], timeout=self._settings.timeout_s)
-            if not answer.done() and self._uplink.is_up and times == self._uplink.times_up:
+            is_steady = self._uplink.is_up and times == self._uplink.times_up
+            if not answer.done() and (is_steady or asyncio.get_running_loop().time() > until):
                 hint = "it may have been done all the same; events that come again are recognised where they are kept"
                 reason = f"{self._settings.url} did not answer within {self._settings.timeout_s:g} s"
                 raise Retryable(reason, code="no-answer", hint=hint)
@@ -302,7 +304,7 @@ class NetworkSession:
 
     def _lose(self, events: int) -> None:
         self.lost += events
-        self._settings.told(EventsLost(events, self.lost))
+        self._settings.tell(EventsLost(events, self.lost))
 
 
 def session_closed() -> Permanent:

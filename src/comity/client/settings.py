@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ class ClientSettings:
 
     url: BrokerUrl
     name: str | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     authorities: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
@@ -32,6 +33,10 @@ class ClientSettings:
     timeout_s: float = 10.0
     patience_s: float = 60.0
     told: Callable[[NetworkNotice], Any] = _pass_over
+
+    def tell(self, notice: NetworkNotice) -> None:
+        """Say what happened, from the event loop: what is wrong with whoever is told is not wrong with us."""
+        asyncio.get_running_loop().call_soon(self.told, notice)
 
     def secured(self) -> ssl.SSLContext | None:
         """What connections are secured with; None for plain ones."""

@@ -120,7 +120,7 @@ class Uplink:
             if why is not None and why.code not in _PASSING:
                 self._heard.failed(why)
                 return
-            self._settings.told(LinkDown(why.message if why is not None else "the broker ended it"))
+            self._settings.tell(LinkDown(why.message if why is not None else "the broker ended it"))
             try:
                 ear = await self._connected_again()
             except ComityError as error:
@@ -145,6 +145,6 @@ class Uplink:
                 if loop.time() > until:
                     raise
             else:
-                self._settings.told(LinkUp(str(self._settings.url)))
+                self._settings.tell(LinkUp(str(self._settings.url)))
                 return ear
             pause = min(2 * pause, _LAST_PAUSE_S)
