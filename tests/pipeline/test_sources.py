@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from comity import Misuse, Permanent
@@ -81,6 +83,71 @@ def test_a_table_at_a_path_is_read_in_runs_and_streams(
     stored(spark, tmp_path / "lake", (1, "hall", 50.0, NOON), (4, "attic", 60.0, NOON))
     assert until_empty(folder, out) == 2
     assert sorted(one["id"] for one in told(out)) == ["1", "4"]
+
+
+def test_columns_that_no_type_has_are_not_read(
+    spark: SparkSession, tmp_path: Path, federation: Callable[..., Path]
+) -> None:
+    stored(spark, tmp_path / "lake", (1, "hall", 50.0, NOON))
+    wide = spark.read.parquet(str(tmp_path / "lake")).selectExpr("*", "'x' as photograph", "1 as size")
+    wide.write.parquet(str(tmp_path / "wide"))
+    folder = federation(f"lake: {{table: {{path: ../wide, columns: {COLUMNS}, where: number > 0}}}}")
+    found = load(folder)
+    (rows,) = tables_of(spark, [frame_source(found.sources[0], folder)], found.local_types()).rows
+    plan = rows.table._jdf.queryExecution().executedPlan().toString()
+    assert "photograph" not in plan
+    assert "PushedFilters: [IsNotNull(number), GreaterThan(number,0)]" in plan
+    assert run_stored(asked(folder, tmp_path / "out")).summary.delivered == {"hot": 1}
+
+
+def in_delta(table: Path, *rows: tuple[int, str, float | None], **more: Any) -> None:
+    names = [(number, room, heat, NOON) for number, room, heat in rows]
+    columns = {name: list(values) for name, values in zip(("number", "room", "heat", "at"), zip(*names, strict=True))}
+    write_deltalake(str(table), pa.table(columns), mode="append", **more)
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_delta_table_is_read_as_it_is_and_followed_by_its_versions(
+    spark: SparkSession, tmp_path: Path, federation: Callable[..., Path], partitioned: bool
+) -> None:
+    table, out = tmp_path / "lake", tmp_path / "out"
+    by = {"partition_by": ["room"]} if partitioned else {}
+    in_delta(table, (1, "ha ll/ü", 50.0), (2, "attic", 20.0), **by)
+    in_delta(table, (3, "cellar", 60.0))
+    DeltaTable(str(table)).delete("number = 3")
+    folder = federation(f"lake: {{table: {{path: ../lake, format: delta, columns: {COLUMNS}}}}}")
+    done = run_stored(asked(folder, tmp_path / "stored"))
+    assert (done.summary.records, done.summary.delivered) == (2, {"hot": 1})
+    assert [one["data"]["room"] for one in told(tmp_path / "stored")] == ["ha ll/ü"]
+    assert until_empty(folder, out) == 2
+    in_delta(table, (1, "ha ll/ü", 50.0), (4, "attic", 70.0))
+    in_delta(table, (5, "attic", None))
+    DeltaTable(str(table)).optimize.compact()
+    assert until_empty(folder, out) == 3
+    assert sorted((one["id"], one["data"]["room"]) for one in told(out)) == [("1", "ha ll/ü"), ("4", "attic")]
+    assert [one["faults"][0]["code"] for one in told(out, "rejected")] == ["missing"]
+    in_delta(table, (6, "attic", 80.0))
+    DeltaTable(str(table)).delete("number = 1")
+    with pytest.raises(ComityError) as changed:
+        until_empty(folder, out)
+    assert changed.value.code == "source-changed"
+
+
+def test_delta_tables_whose_files_do_not_stand_for_themselves_are_refused(
+    spark: SparkSession, tmp_path: Path, federation: Callable[..., Path]
+) -> None:
+    folder = federation(f"lake: {{table: {{path: ../lake, format: delta, columns: {COLUMNS}}}}}")
+    with pytest.raises(Misuse) as absent:
+        run_stored(asked(folder, tmp_path / "out"))
+    assert (absent.value.code, str(absent.value.place)) == ("unreadable-source", "plant.lake")
+    in_delta(tmp_path / "lake", (1, "hall", 50.0))
+    log = tmp_path / "lake" / "_delta_log" / f"{0:020d}.json"
+    mapped = '"configuration":{"delta.columnMapping.mode":"name","delta.columnMapping.maxColumnId":"4"}'
+    log.write_text(log.read_text().replace('"configuration":{}', mapped))
+    for run in (lambda: run_stored(asked(folder, tmp_path / "out")), lambda: until_empty(folder, tmp_path / "stream")):
+        with pytest.raises(Misuse) as refused:
+            run()
+        assert refused.value.code == "delta-feature"
 
 
 def test_files_and_several_sources_of_spark_are_one_stream(
@@ -155,8 +222,12 @@ def test_a_database_is_read_in_parts_and_its_password_is_told_to_nobody(
     assert unset.value.code == "missing-secret"
     monkeypatch.setenv("BASE_PASSWORD", "PSSWRD1")
     assert run_stored(request).summary.delivered == {"hot": 9}
-    spec = load(folder).sources[0]
-    assert tables_of(spark, [frame_source(spec, folder)], ["plant.Reading"]).rows[0].table.rdd.getNumPartitions() == 3
+    found = load(folder)
+    spec = found.sources[0]
+    assert (
+        tables_of(spark, [frame_source(spec, folder)], list(found.local_types())).rows[0].table.rdd.getNumPartitions()
+        == 3
+    )
     assert "PSSWRD1" not in f"{request!r}{frame_source(spec, folder)!r}"
     with pytest.raises(Misuse) as no_stream:
         run_stream(asked(folder, tmp_path / "stream"), StreamPace(until_empty=True))

@@ -25,6 +25,10 @@ CAPABILITY = Capability(can_replay=True, durable=True)
 _HIDDEN = "(hidden)"
 
 
+DELTA = "delta"
+"""The format for which Spark has no reader that fits, and Comity has one."""
+
+
 class Sql(BaseModel):
     """An expression of Spark's SQL over the columns of a source."""
 

@@ -18,11 +18,11 @@ _PYTHON_TRACE = "Traceback (most recent call last):"
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Misuse|Permanent|Retryable)\b")
 _STORE = re.compile(r"^comity\.errors\.Retryable: (?P<what>.*?)(?: \[storage-failed\])?$")
 """What a worker says when a store has failed for as long as it was asked again."""
-_BROKER = re.compile(
+_OURS = re.compile(
     r"^comity\.errors\.(?P<kind>Retryable|Permanent): (?P<what>.*) "
-    r"\[(?P<code>broker-failed|broker-refused|other-stream)\]$"
+    r"\[(?P<code>broker-failed|broker-refused|other-stream|source-changed|source-gap|delta-feature|unreadable-source)\]$"
 )
-"""What a worker says when it could not write into topics."""
+"""What a worker says when it could not write into topics, or read a source of ours."""
 _GAP = "Some data may have been lost because they are not available in Kafka any more"
 """What Spark says when it comes to an offset of a topic that is there no more."""
 _WRAPPERS = (
@@ -46,7 +46,7 @@ _NEXT_STEPS = (
     ("Connection refused", "the Java process of Spark ended, perhaps for want of memory; start again"),
     ("Python worker exited unexpectedly", "a worker died, perhaps for want of memory; start again"),
 )
-_BROKER_HINT = "look at the broker and its topics; the same command goes on from there"
+_OURS_HINT = "when that is mended, the same command goes on from there"
 _HINT = "`comity -v` shows Spark's log"
 
 
@@ -60,9 +60,9 @@ def spark_failures() -> Iterator[None]:
 
 
 def _told(cause: str, text: str) -> ComityError:
-    if (broker := _BROKER.match(cause)) is not None:
-        kind = Retryable if broker["kind"] == "Retryable" else Permanent
-        return kind(broker["what"], code=broker["code"], hint=_BROKER_HINT)
+    if (ours := _OURS.match(cause)) is not None:
+        kind = Retryable if ours["kind"] == "Retryable" else Permanent
+        return kind(ours["what"], code=ours["code"], hint=_OURS_HINT)
     if (store := _STORE.match(cause)) is not None:
         hint = "look whether the store can be reached; the same command goes on from there"
         return Retryable(store["what"], code="storage-failed", hint=hint)

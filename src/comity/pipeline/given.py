@@ -75,9 +75,9 @@ class GivenEvents:
         """The column of lines; None for raw columns."""
         return quoted(_name(_LINES)) if _LINES in self.named else None
 
-    def tables(self, types: Iterable[str], domain: str | None = None) -> Tables:
+    def tables(self, types: Iterable[str], domain: str | None = None, only: Collection[str] | None = None) -> Tables:
         """The events as tables of a batch; a type that all of them have must be one of these. With a `domain` they may
-        be of its types only.
+        be of its types only; `only` are the attributes that rows may have.
         """
         if self.line is not None:
             lines = self.table.select(self.line.alias("value"))
@@ -88,7 +88,7 @@ class GivenEvents:
         self.check_parts(_MANDATORY)
         if self.constant_type is not None:
             _check_type(self.constant_type, sorted(types))
-        rows = self.table.select(*(column.alias(name) for name, column in self.parts().items()))
+        rows = self.table.select(*(column.alias(name) for name, column in self.parts(only).items()))
         domains = None if domain is None else frozenset({domain})
         return Tables(rows=(SourceRows(rows, _facts(self.constant_type), domains, of_files=False),))
 

@@ -60,8 +60,7 @@ def run_on_spark(
         def attempt(doubts: Doubts) -> Summary:
             tables = Tables.of(spark, Inputs.of(events, doubts, access), owners)
             if sources:
-                types = (one.qualified_name for one in plan.types)
-                tables = tables.beside(tables_of(spark, sources, types))
+                tables = tables.beside(tables_of(spark, sources, plan.types))
             if target is not None:
                 return deliver_into(prepared, tables, window, staging, target)
             return _stage(prepared, tables, window, staging, results)

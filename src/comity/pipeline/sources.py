@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -11,8 +11,10 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from comity.connect.frames import ColumnText, FrameSource, Sql
+from comity.connect.frames import DELTA, ColumnText, FrameSource, Sql
 from comity.errors import Misuse, Permanent, Place
+from comity.event.types import EventType
+from comity.pipeline.delta_versions import follow_versions, read_version
 from comity.pipeline.facts import Facts
 from comity.pipeline.failure import cause_of, next_step
 from comity.pipeline.given import EventColumns, GivenEvents
@@ -24,8 +26,8 @@ _NO_PACKAGE = ("DATA_SOURCE_NOT_FOUND", "UNSUPPORTED_DATA_SOURCE")
 _NO_CLASS = ("Failed to find data source", "ClassNotFoundException", "No suitable driver")
 
 
-def tables_of(spark: SparkSession, sources: Iterable[FrameSource], types: Iterable[str]) -> Tables:
-    """What the sources hold now."""
+def tables_of(spark: SparkSession, sources: Iterable[FrameSource], types: Iterable[EventType]) -> Tables:
+    """What the sources hold now, of which Spark reads what events of their domains' types may have."""
     known = list(types)
     return joined([_tables(source, read(spark, source), known) for source in sources])
 
@@ -63,12 +65,13 @@ def lines(source: FrameSource, found: DataFrame) -> DataFrame | None:
         return told.filter(F.col("value").isNotNull())
 
 
-def rows(source: FrameSource, found: DataFrame, types: Iterable[str]) -> SourceRows:
-    """The rows of a source, seen as events of its domain."""
+def rows(
+    source: FrameSource, found: DataFrame, types: Iterable[str], only: Collection[str] | None = None
+) -> SourceRows:
+    """The rows of a source, seen as events of its domain; with no other attributes than `only`, if that is given."""
     with failures_of(source):
         given = GivenEvents.of(found, _columns(source, found.columns))
-        own = given.tables(types).rows[0]
-        return own._replace(domains=frozenset({source.domain}))
+        return given.tables(types, source.domain, only).rows[0]
 
 
 @contextmanager
@@ -100,6 +103,8 @@ def _lacks_package(error: Exception) -> bool:
 
 
 def _loaded(spark: SparkSession, source: FrameSource, is_stream: bool) -> DataFrame:
+    if source.format == DELTA and source.at is not None:
+        return follow_versions(spark, source.at) if is_stream else read_version(spark, source.at)
     if source.table is not None:
         named = spark.readStream.options(**source.options) if is_stream else spark.read.options(**source.options)
         return named.table(source.table)
@@ -112,9 +117,12 @@ def _loaded(spark: SparkSession, source: FrameSource, is_stream: bool) -> DataFr
     return reader.load(source.at)
 
 
-def _tables(source: FrameSource, found: DataFrame, types: Sequence[str]) -> Tables:
+def _tables(source: FrameSource, found: DataFrame, types: Sequence[EventType]) -> Tables:
     told = lines(source, found)
-    return Tables(lines=told) if told is not None else Tables(rows=(rows(source, found, types),))
+    if told is not None:
+        return Tables(lines=told)
+    own = {name for one in types if one.namespace == source.domain for name in one.attributes}
+    return Tables(rows=(rows(source, found, [one.qualified_name for one in types], own),))
 
 
 def _columns(source: FrameSource, present: Sequence[str]) -> EventColumns:

@@ -8,8 +8,6 @@ from comity.connect.frames import CAPABILITY, FrameOptions, FrameSource, Text, a
 from comity.connect.port import Connector, Setting
 from comity.storage.place import is_address
 
-DELTA = "delta"
-
 
 class TableOptions(FrameOptions):
     """Which table."""
@@ -35,7 +33,7 @@ def _source(given: TableOptions, setting: Setting) -> FrameSource:
     path = given.path or ""
     at = path if is_address(path) else str((setting.base / path).resolve())
     about = f"{given.format} at {path}, by the executors"
-    return FrameSource(**common, format=given.format, at=at, is_streamed=given.format != DELTA, about=about)
+    return FrameSource(**common, format=given.format, at=at, about=about)
 
 
 CONNECTOR = Connector(kind="table", capability=CAPABILITY, options=TableOptions, main_option="name", frames=_source)
