@@ -3,6 +3,7 @@
     python benchmarks/delivery.py [--events N] [--batches N] [--shares S …] [--repeat N] [--quick] [--out FILE]
     python benchmarks/delivery.py --known 2000000 50000000     # beside streams that know so many identities before
     python benchmarks/delivery.py --growth [AGE …]             # only: a batch of one event after so many batches
+    python benchmarks/delivery.py --growth 1 --result-files 10 100000     # and beside so many files of results
 
 One profile takes a share of the events. The floor reads the same files with Spark's own readers in the same session,
 keeps the same events, drops repeats of (source, id), and writes lines. A batch run delivers all files at once, a stream
@@ -160,7 +161,7 @@ def main() -> None:
     try:
         tables, lines = write_events(spark, arguments.events, folder)
         if arguments.growth is not None:
-            cases = _take_ages(spark, lines, arguments.growth, arguments.repeat, folder)
+            cases = _take_ages(spark, lines, arguments, folder)
             _show_ages(cases)
         else:
             cases = _take_shares(spark, {"parquet": tables, "jsonl": lines}, arguments, folder)
@@ -182,6 +183,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--known", type=int, nargs="+", default=[])
     parser.add_argument("--growth", type=int, nargs="*", metavar="AGE")
+    parser.add_argument("--result-files", type=int, nargs="+", default=[], metavar="N")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--folder")
     parser.add_argument("--out", type=Path)
@@ -243,14 +245,15 @@ def _take(cases: Sequence[DeliveryCase], runs: int) -> None:
 
 
 def _take_ages(
-    spark: SparkSession, lines: list[str], ages: Sequence[int], runs: int, folder: Path
+    spark: SparkSession, lines: list[str], arguments: argparse.Namespace, folder: Path
 ) -> list[DeliveryCase]:
-    """For each age a batch of one event, and one on a new folder.
+    """For each age a batch of one event, and one on a new folder; then the same for each number of files of results.
 
     No event is taken twice: batches of files that another stream had taken were quicker than others by a quarter.
     """
+    ages, runs = arguments.growth, arguments.repeat
     federation = _write_profile(folder, 1.0)
-    count = WARM_UP_BATCHES + max(ages) + runs + len(ages) * (runs + 1)
+    count = WARM_UP_BATCHES + max(ages) + runs + 2 * (len(ages) + len(arguments.result_files)) * (runs + 2)
     files = iter(_single_events(lines[0], count, folder / "out-single"))
     aged, new = (Stream(spark, federation, folder / name) for name in ("out-aged", "out-new"))
     _begin(new, files, WARM_UP_BATCHES)
@@ -264,10 +267,27 @@ def _take_ages(
         pair = [_single_case(f"after {age:,}", aged, files), _single_case(f"beside {age:,}", new, files)]
         take_times(pair, runs)
         cases += pair
+    for number in arguments.result_files:
+        new.run.close()
+        _begin(new, files, 1)
+        _fill(aged.out, number)
+        pair = [
+            _single_case(f"after {number:,} files", aged, files),
+            _single_case(f"beside {number:,} files", new, files),
+        ]
+        take_times(pair, runs)
+        cases += pair
     for stream in (aged, new):
         assert stream.delivered == stream.number, stream
         stream.run.close()
     return cases
+
+
+def _fill(out: Path, count: int) -> None:
+    """Put as many files of results beside those that are there."""
+    (results,) = {file.parent for file in out.glob("[!.r]*/batch-*.jsonl")}
+    for number in range(count):
+        (results / f"batch-{10_000_000 + number:08d}-00000.jsonl").touch()
 
 
 def _begin(stream: Stream, files: Iterator[str], batches: int) -> None:

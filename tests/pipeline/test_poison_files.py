@@ -206,7 +206,12 @@ def test_attempts_are_bounded_and_end_with_doubts() -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["Python worker exited unexpectedly", "while reading file file:///e/a.jsonl: No space left on device"]
+    "reason",
+    [
+        "Python worker exited unexpectedly",
+        "while reading file file:///e/a.jsonl: No space left on device",
+        "RuntimeError: /e/a.jsonl cannot be read: s3a://e/a.jsonl: no answer [storage-failed]",
+    ],
 )
 def test_a_failure_that_is_no_fault_of_a_file_is_not_tried_again(reason: str) -> None:
     seen: list[Doubts] = []

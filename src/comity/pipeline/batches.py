@@ -253,12 +253,16 @@ class FileStream(ABC):
 
 def _followed(folder: str) -> str:
     """A folder as Spark follows it. Of one in a store it would say that there is none, as long as no file is in it; of
-    a pattern it does not.
+    a pattern it does not, so a letter stands in brackets.
+
+    >>> _followed("s3a://lake/.in"), _followed("s3a://lake"), _followed("/in")
+    ('s3a://lake/.[i]n', 's3a://lake', '/in')
     """
-    if not is_address(folder) or is_pattern(folder):
-        return folder
     before, _, name = folder.rpartition("/")
-    return folder if before.endswith("/") else f"{before}/{{{name}}}"
+    letter = next((at for at, one in enumerate(name) if one.isalnum()), None)
+    if not is_address(folder) or is_pattern(folder) or before.endswith("/") or letter is None:
+        return folder
+    return f"{before}/{name[:letter]}[{name[letter]}]{name[letter + 1 :]}"
 
 
 def _new_files(spark: SparkSession, folder: str, files_per_batch: int, **options: str) -> DataFrame:

@@ -87,6 +87,8 @@ class StorageAccess:
         """What Spark's configuration says, and the environment where that says nothing."""
         given = _from_environment(os.environ if environment is None else environment)
         given |= {name.removeprefix(_HADOOP): value for name, value in config.items() if _is_of_files(name)}
+        if given.get("fs.s3a.endpoint"):  # whoever names a host of their own rarely has a name for each bucket
+            given.setdefault("fs.s3a.path.style.access", "true")
         return cls(tuple(sorted(given.items())))
 
     def s3(self, bucket: str) -> S3Access:
@@ -107,7 +109,6 @@ class StorageAccess:
             host=endpoint.removeprefix("http://").removeprefix("https://").rstrip("/") or None,
             scheme="http" if is_plain else "https",
             region=setting("endpoint.region"),
-            # Whoever names a host of their own rarely has a name in the DNS for each bucket.
             is_path_style=(setting("path.style.access") or ("true" if endpoint else "false")) == "true",
         )
 
