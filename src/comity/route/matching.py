@@ -26,7 +26,7 @@ from comity.route.messages import Key
 from comity.route.open_types import OpenTypes
 from comity.route.policy import Strategy
 from comity.route.route_filter import RouteFilter
-from comity.route.wanted import HERE, Held, Interest, Wanted
+from comity.route.wanted import HERE, Interest, Wanted
 
 Rows = NDArray[np.int64]
 """Events by their place in the batch, ascending."""
@@ -84,6 +84,8 @@ class BatchMatcher:
         self._types = OpenTypes()
         self._own = _Numbered()
         self._links = _Numbered()
+        self._receivers: dict[int, list[tuple[str, Key, bool]]] = {}
+        """The clients, with their keys, and whether they must not miss it, by the number of the filter."""
         self._flags: dict[str, _Flags] = {}
         self._plain = broker.policy.strategy not in (Strategy.SIMPLE, Strategy.IDENTITY)
         """Whether neighbours tell what no other filter covers, and nothing else."""
@@ -104,7 +106,12 @@ class BatchMatcher:
             wanted = self._broker.wanted(filter)
             own.append((filter, wanted is not None and wanted.held is not None))
             linked += self._follow_links(filter, wanted)
+        for filter, is_own in own:
+            if not is_own and filter in self._own.numbers:
+                del self._receivers[self._own.numbers[filter]]
         self._take(self._own, own)
+        for filter, is_own in own:
+            self._note_receivers(filter, is_own)
         self._take(
             self._links,
             ((filter, any(f.has(filter) for f in self._flags.values())) for filter in dict.fromkeys(linked)),
@@ -113,6 +120,13 @@ class BatchMatcher:
             del self._flags[name]
         for flags in self._flags.values():
             flags.number(self._links)
+
+    def _note_receivers(self, filter: RouteFilter, is_own: bool) -> None:
+        """Who gets what passes the filter, at hand for every event that does."""
+        wanted = self._broker.wanted(filter) if is_own else None
+        if wanted is not None and wanted.held is not None:
+            held = wanted.held.values()
+            self._receivers[self._own.numbers[filter]] = [(one.client, one.key, one.durable) for one in held]
 
     def _is_linked(self, filter: RouteFilter) -> bool:
         return any(flags.has(filter) for flags in self._flags.values())
@@ -182,10 +196,7 @@ class BatchMatcher:
                 _note(directions.neighbours, name, events if self._broker.sends_everything(name) else passed[name])
                 _note(directions.durable_neighbours, name, durable)
         own = _joined(found.own)
-        for row, held in self._deliveries(own):
-            directions.clients.setdefault(held.client, {}).setdefault(row, []).append(held.key)
-            if held.durable:
-                directions.durable_clients.setdefault(held.client, set()).add(row)
+        self._deliver(own, directions)
         if self._broker.policy.adaptive is not None:
             wanted = np.unique(np.concatenate([own.rows, *passed.values()]))
             self._broker.count(origin, len(events), {name: len(rows) for name, rows in passed.items()}, len(wanted))
@@ -198,11 +209,14 @@ class BatchMatcher:
         flags = self._flags.get(name)
         return (_NO_ROWS, _NO_ROWS) if flags is None else (flags.rows(linked), flags.durable_rows(linked))
 
-    def _deliveries(self, own: _Pairs) -> Iterator[tuple[int, Held]]:
+    def _deliver(self, own: _Pairs, directions: BatchDirections) -> None:
+        """Note which clients get which events."""
+        clients, receivers = directions.clients, self._receivers
         for row, number in zip(own.rows.tolist(), own.numbers.tolist(), strict=True):
-            wanted = self._broker.wanted(self._own.filters[number])
-            for held in () if wanted is None else (wanted.held or {}).values():
-                yield row, held
+            for client, key, durable in receivers[number]:
+                clients.setdefault(client, {}).setdefault(row, []).append(key)
+                if durable:
+                    directions.durable_clients.setdefault(client, set()).add(row)
 
 
 class _Pairs(NamedTuple):

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from comity.event.event import Event
 from comity.event.kinds import Kind, Value
 from comity.event.scan.scanner import LineScanner
 from comity.event.types import ENVELOPE_NAME, AttributeType, EventType
-from comity.expression.tree import attributes
+from comity.expression.tree import And, Expression, attributes
 from comity.limits import limits
 from comity.route.route_filter import RouteFilter
 
@@ -108,5 +109,11 @@ class OpenTypes:
         return AttributeType(kind, optional=True)
 
 
-def _paths(filter: RouteFilter) -> set[Path]:
-    return {path for path in attributes(filter.tree) if path[0] != ENVELOPE_NAME}
+def _paths(filter: RouteFilter) -> frozenset[Path]:
+    conditions = filter.tree.items if isinstance(filter.tree, And) else (filter.tree,)
+    return frozenset[Path]().union(*map(_paths_in, conditions))
+
+
+@lru_cache(maxsize=1 << 14)
+def _paths_in(condition: Expression) -> frozenset[Path]:
+    return frozenset(path for path in attributes(condition) if path[0] != ENVELOPE_NAME)
