@@ -54,6 +54,9 @@ def serve(
     notices: Annotated[
         bool, typer.Option("--notices", help="Publish who subscribes and advertises, as events that one subscribes to.")
     ] = False,
+    generic: Annotated[
+        bool, typer.Option("--generic", help="Let links form circles: events go along a tree that brokers agree on.")
+    ] = False,
     lease: Annotated[
         float | None,
         option("SECONDS", "Forget what a neighbour told if it does not say so again in time.", "--lease"),
@@ -97,6 +100,7 @@ def serve(
         Policy(Strategy(strategy.value), advertisements, lease_s=lease, notices=notices, slice=SLICE),
         _tls(tls_cert, tls_key, tls_ca),
         store,
+        generic,
         _token(client_token),
         silence,
     )

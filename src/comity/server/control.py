@@ -8,11 +8,17 @@ from comity.errors import Misuse
 from comity.limits import limits
 from comity.match.cost import profile_cost
 from comity.route.filters import FilterPool, RouteFilter
-from comity.route.messages import Control, Entry, Refresh, SendEverything, Topic, Update
-from comity.wire import Inform, Message, Renew, SendAll, ToldFilter, ToldTopic
+from comity.route.generic.broker import GenericControl, OnTree
+from comity.route.generic.graph import LinkState
+from comity.route.messages import Entry, Refresh, SendEverything, Topic, Update
+from comity.wire import Inform, InTree, Message, Renew, SaidLinks, SendAll, ToldFilter, ToldTopic
 
 _ENTRIES = 5_000
 """Filters of one message."""
+
+
+ControlMessage = Inform | Renew | SendAll | SaidLinks | InTree
+"""What a neighbour says of its tables and links."""
 
 
 def read_filter(text: str, pool: FilterPool) -> RouteFilter:
@@ -28,7 +34,7 @@ def read_filter(text: str, pool: FilterPool) -> RouteFilter:
     return found
 
 
-def written(control: Control) -> list[Message]:
+def written(control: GenericControl) -> list[Message]:
     """The messages for what the routing tells a neighbour."""
     match control:
         case Update():
@@ -37,6 +43,10 @@ def written(control: Control) -> list[Message]:
             return [Renew(ToldTopic(topic.value))]
         case SendEverything(on, from_sender):
             return [SendAll(on, from_sender)]
+        case LinkState(broker, version, links):
+            return [SaidLinks(broker, version, links)]
+        case OnTree(on):
+            return [InTree(on)]
         case _:
             assert_never(control)
 
@@ -56,7 +66,7 @@ def _told(entry: Entry) -> ToldFilter:
     return ToldFilter(entry.number, entry.filter.text, entry.lost, entry.durable)
 
 
-def read_control(message: Inform | Renew | SendAll, pool: FilterPool) -> Control:
+def read_control(message: ControlMessage, pool: FilterPool) -> GenericControl:
     """What a neighbour told; raises `Misuse` for a filter that cannot be read."""
     match message:
         case Inform(topic, added, removed, whole):
@@ -65,6 +75,10 @@ def read_control(message: Inform | Renew | SendAll, pool: FilterPool) -> Control
             return Refresh(Topic(topic.value))
         case SendAll(on, from_sender):
             return SendEverything(on, from_sender)
+        case SaidLinks(broker, version, links):
+            return LinkState(broker, version, links)
+        case InTree(on):
+            return OnTree(on)
         case _:
             assert_never(message)
 

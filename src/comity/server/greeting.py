@@ -10,6 +10,7 @@ from comity.limits import limits
 from comity.server.connection import NodeConnection
 from comity.server.links import DialedLink
 from comity.server.tls import check_named
+from comity.server.topology import GENERIC
 from comity.wire import PROTOCOL, Frame, Hello, Message, PeerRole, Welcome
 from comity.wire.faults import ProtocolFault
 
@@ -38,6 +39,9 @@ class _Waiting:
         if name == node.name:
             raise Misuse(f"both brokers are called {name}", code="own-name", hint="give each a name of its own")
         ours, theirs = (policy.strategy.value, policy.advertisements), (message.strategy, message.advertisements)
+        if (GENERIC in message.options) != node.settings.is_generic:
+            reason = "only one of the two brokers allows links that form circles"
+            raise Misuse(reason, code="other-strategy", hint="start all brokers of a network with --generic, or none")
         if ours != theirs:
             reason = f"we route by {_told(*ours)}, the other broker by {_told(*theirs)}"
             raise Misuse(reason, code="other-strategy", hint="all brokers of a network route alike")

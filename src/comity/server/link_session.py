@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from comity.errors import ComityError, Permanent
-from comity.route.messages import Control
+from comity.route.generic.broker import GenericControl
 from comity.server.connection import NodeConnection
-from comity.server.control import read_control, written
+from comity.server.control import ControlMessage, read_control, written
 from comity.server.delivery import Passing
 from comity.server.receivers import LINK
 from comity.wire import (
@@ -16,10 +16,12 @@ from comity.wire import (
     Dropped,
     Frame,
     Inform,
+    InTree,
     LogPosition,
     Message,
     Reach,
     Renew,
+    SaidLinks,
     SendAll,
     StatusRequest,
 )
@@ -77,13 +79,14 @@ class LinkSession:
                 self.connection.send(self._node.status(request))
             case Dropped(events):
                 self.lost_before_us += events
-            case Inform() | Renew() | SendAll() if self.is_up:
+            case Inform() | Renew() | SendAll() | SaidLinks() | InTree() if self.is_up:
                 self.control_in += 1
                 self._hear_control(message)
             case _:
                 raise ProtocolFault(f"a neighbour does not say {type(message).__name__} now", code="out-of-turn")
 
     def _hear_reach(self, brokers: frozenset[str]) -> None:
+        # Where circles are allowed each says itself alone, and what there is beyond it in another way.
         twice = brokers & self._node.links.reach_without(self.name)
         if twice or self.name not in brokers:
             who = ", ".join(sorted(twice)[:5]) or self.name
@@ -95,7 +98,7 @@ class LinkSession:
             self._node.link_up(self)
         self._node.links.tell_reach(self.name)
 
-    def _hear_control(self, message: Inform | Renew | SendAll) -> None:
+    def _hear_control(self, message: ControlMessage) -> None:
         control = read_control(message, self._node.pool)
         self._node.control(self, control)
 
@@ -109,7 +112,7 @@ class LinkSession:
 
     # What the neighbour is told
 
-    def tell(self, control: Control) -> None:
+    def tell(self, control: GenericControl) -> None:
         """Pass on what the routing says."""
         for message in written(control):
             self.control_out += 1

@@ -38,8 +38,8 @@ class DialedLink:
 class Links:
     """Neighbours by name. A neighbour has one link; of two, that of the side whose name is the smaller one stays."""
 
-    def __init__(self, own_name: str) -> None:
-        self._own_name = own_name
+    def __init__(self, own_name: str, *, may_form_circles: bool = False) -> None:
+        self._own_name, self._may_form_circles = own_name, may_form_circles
         self.sessions: dict[str, LinkSession] = {}
         """From their greeting on."""
         self.why_down: dict[str, str] = {}
@@ -78,12 +78,16 @@ class Links:
     # Whom one reaches
 
     def reach_without(self, name: str) -> frozenset[str]:
-        """Whom a neighbour reaches through us."""
+        """Whom a neighbour reaches through us. Where circles are allowed nobody asks for more than us."""
+        if self._may_form_circles:
+            return frozenset({self._own_name})
         others = [session.reach for session in self.sessions.values() if session.name != name and session.is_up]
         return frozenset({self._own_name}).union(*others)
 
     def tell_reach(self, but: str) -> None:
         """Tell the other neighbours whom they reach now, those too whose link is not up yet."""
+        if self._may_form_circles:
+            return
         for session in self.sessions.values():
             if session.name != but:
                 session.connection.send(Reach(tuple(sorted(self.reach_without(session.name)))))
@@ -143,9 +147,13 @@ class Links:
         while name in self.sessions and self.sessions[name].connection.is_open:
             await asyncio.sleep(_FIRST_PAUSE_S)
 
-    def close(self, why: ComityError | None = None) -> None:
-        """Dial no more, and say goodbye."""
+    def stop_dialing(self) -> None:
+        """What is lost from now on does not come back by us."""
         for task in self._tasks:
             task.cancel()
+
+    def close(self, why: ComityError | None = None) -> None:
+        """Dial no more, and say goodbye."""
+        self.stop_dialing()
         for session in list(self.sessions.values()):
             session.connection.close(why)

@@ -18,7 +18,8 @@ from comity.logs import log
 from comity.route.broker import RoutingBroker
 from comity.route.changes import Change, Hold
 from comity.route.filters import FilterPool, RouteFilter
-from comity.route.messages import Control, Outgoing, Topic
+from comity.route.generic.broker import GenericControl, GenericOutgoing
+from comity.route.messages import Outgoing, Topic
 from comity.route.notices import RoutingNotice
 from comity.server.client_session import ClientSession
 from comity.server.collecting import ChangeCollector
@@ -37,6 +38,7 @@ from comity.server.receivers import CLIENT, EventReceiver, Flow
 from comity.server.settings import NodeSettings
 from comity.server.sharing import BatchSharing
 from comity.server.status import node_status
+from comity.server.topology import Circles, Tree
 from comity.wire import EventBatch, Frame, Hello, KeptSubscription, LogPosition, NodeStatus, Welcome
 
 if TYPE_CHECKING:
@@ -58,10 +60,11 @@ class BrokerNode:
         self.instance = token_hex(8)
         self.address = str(settings.listen)
         self.figures = NodeFigures()
-        self.links = Links(self.name)
+        self.links = Links(self.name, may_form_circles=settings.is_generic)
         self.clients: dict[str, ClientSession] = {}
         self.receivers: dict[str, EventReceiver] = {}
         self.routing = RoutingBroker(self.name, settings.policy, pool)
+        self.topology = Circles(self.routing) if settings.is_generic else Tree(self.routing)
         self._followers = Followers(ledger) if ledger is not None else None
         self.delivery = BatchDelivery(self.receivers, ledger, self._lag)
         self._matching = EventMatching(self.routing)
@@ -233,7 +236,7 @@ class BrokerNode:
         """A neighbour is there, and does not close a circle."""
         log("link up", neighbour=session.name, address=session.address or "")
         self._collector.flush()
-        self._tell(self.routing.link_up(session.name, self.now))
+        self._tell(self.topology.link_up(session.name, self.now))
         self._parking.up(session.name)
         self._connect(session.key, session.connection, session.taken)
 
@@ -251,12 +254,12 @@ class BrokerNode:
         self._disconnect(session.key)
         parked = self._parking.park(session.name)
         self._tell(self.routing.change(self._holdings.changes(parked, self.now), self.now))
-        self._tell(self.routing.link_down(session.name, self.now))
+        self._tell(self.topology.link_down(session.name, self.now))
 
-    def control(self, session: LinkSession, control: Control) -> None:
+    def control(self, session: LinkSession, control: GenericControl) -> None:
         """A neighbour told what it wants, or has."""
         self._collector.flush()
-        self._tell(self.routing.receive(session.name, control, self.now))
+        self._tell(self.topology.receive(session.name, control, self.now))
         released = self._parking.heard(session.name, control)
         if released:
             self._tell(self.routing.change(self._holdings.changes(released, self.now), self.now))
@@ -283,6 +286,7 @@ class BrokerNode:
             strategy=policy.strategy.value,
             advertisements=policy.advertisements,
             log=self.ledger.store.log if self.ledger is not None else None,
+            options=self.topology.options,
             taken=taken,
             kept=kept,
             silence_s=self.settings.silence_s,
@@ -297,7 +301,7 @@ class BrokerNode:
         if changes:
             self._tell(self.routing.change(changes, self.now))
 
-    def _tell(self, outgoing: Outgoing) -> None:
+    def _tell(self, outgoing: GenericOutgoing | Outgoing) -> None:
         for neighbour, control in outgoing:
             session = self.links.sessions.get(neighbour)
             if session is not None:
@@ -337,6 +341,7 @@ class BrokerNode:
             bad = {refusal.row for refusal in objected}
             rows = [row for row in range(len(one.batch)) if row not in bad] if bad else range(len(one.batch))
             batch = one.batch.take(rows) if bad else one.batch
+            self.topology.news(None, batch)  # what a client publishes goes on, but does not come back
             sharing = self._share(session, batch)
             session.published += len(rows) - len(sharing.refused)
             rejected = [refused(rows[at], why) for at, why in sharing.refused.items()]
@@ -365,8 +370,10 @@ class BrokerNode:
                 session.heard_again(one)
                 continue
             session.heard_position = max(session.heard_position, one.position)
-            sharing = self._share(session, one.batch)
-            self.delivery.take(session, Passing(one.batch, sharing, one.position, one.size))
+            batch = self.topology.news(session.name, one.batch)
+            session.repeats += len(one.batch) - len(batch)
+            sharing = self._share(session, batch)
+            self.delivery.take(session, Passing(batch, sharing, one.position, one.size))
             for rejected in sharing.refused.values():
                 self.figures.refuse(rejected.faults[0].code)
             session.unwanted += sharing.unwanted

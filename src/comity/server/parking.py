@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from comity.route.changes import Change, Hold, Release
 from comity.route.filters import RouteFilter
-from comity.route.messages import Control, Topic, Update
+from comity.route.generic.broker import GenericControl
+from comity.route.messages import Topic, Update
 from comity.server.receivers import LINK
 
 if TYPE_CHECKING:
@@ -24,9 +25,10 @@ class Parking:
 
     def up(self, name: str) -> None:
         """A neighbour is there. Who floods says nothing, and wants everything."""
-        self._keep(name, self._wanted(name), is_all=False)
+        if self._node.ledger is not None:
+            self._keep(name, self._wanted(name), is_all=False)
 
-    def heard(self, name: str, control: Control) -> list[Change]:
+    def heard(self, name: str, control: GenericControl) -> list[Change]:
         """A neighbour has told what it wants. Gives what is to be taken back of what was held in its place."""
         if self._node.ledger is None or not isinstance(control, Update) or control.topic is not Topic.SUBSCRIPTIONS:
             return []

@@ -162,6 +162,7 @@ class _Sockets:
             strategy=policy.strategy.value,
             advertisements=policy.advertisements,
             log=node.ledger.store.log if node.ledger is not None else None,
+            options=node.topology.options,
         )
 
     # The end

@@ -72,12 +72,17 @@ class NodeSettings:
     policy: Policy = field(default_factory=Policy)
     tls: TlsFiles | None = None
     store: Path | None = None
+    is_generic: bool = False
+    """Whether links may form circles; events then go along a spanning tree."""
     client_token: ClientToken | None = None
     """What clients must say; None: nothing."""
     silence_s: float = 15.0
     """After so long without a byte somebody is taken for gone."""
 
     def __post_init__(self) -> None:
+        if self.is_generic and self.store is not None:
+            hint = "give the brokers links that form a tree, or leave out --store"
+            raise Misuse("--generic and --store do not go together", code="bad-usage", hint=hint)
         if _NAME.fullmatch(self.name) is None:
             hint = "use up to 100 letters, digits, dots, hyphens and underscores, as in `north-1`"
             raise Misuse(f"{self.name[:120]!r} is no name of a broker", code="bad-broker-name", hint=hint)

@@ -53,15 +53,15 @@ def _links(node: BrokerNode) -> Iterator[LinkStatus]:
 
 
 def _link(node: BrokerNode, session: LinkSession, receiver: EventReceiver) -> LinkStatus:
-    routing, connection = node.routing, session.connection
+    connection, told = session.connection, node.topology.entries
     return LinkStatus(
         name=session.name,
         address=session.address,
         is_up=True,
-        subscriptions=len(routing.table(session.name, Topic.SUBSCRIPTIONS)),
-        subscriptions_told=len(routing.told(session.name, Topic.SUBSCRIPTIONS)),
-        advertisements=len(routing.table(session.name, Topic.ADVERTISEMENTS)),
-        advertisements_told=len(routing.told(session.name, Topic.ADVERTISEMENTS)),
+        subscriptions=told(session.name, Topic.SUBSCRIPTIONS)[0],
+        subscriptions_told=told(session.name, Topic.SUBSCRIPTIONS)[1],
+        advertisements=told(session.name, Topic.ADVERTISEMENTS)[0],
+        advertisements_told=told(session.name, Topic.ADVERTISEMENTS)[1],
         events_in=session.events_in,
         events_out=receiver.sent,
         bytes_in=connection.received_bytes,

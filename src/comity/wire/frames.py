@@ -45,6 +45,8 @@ class FrameKind(IntEnum):
     REFUSE_REQUEST = 21
     STATUS_REQUEST = 22
     STATUS = 23
+    SAID_LINKS = 24
+    IN_TREE = 25
 
 
 class Frame(NamedTuple):

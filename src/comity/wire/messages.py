@@ -210,6 +210,21 @@ class SendAll(Struct, frozen=True, omit_defaults=True):
     from_sender: bool = False
 
 
+class SaidLinks(Struct, frozen=True):
+    """Between brokers whose links may form circles: what a broker says of its links, which everybody passes on."""
+
+    broker: Name
+    version: Position
+    links: tuple[tuple[Name, float], ...]
+    """Neighbours, each with what the link costs."""
+
+
+class InTree(Struct, frozen=True):
+    """Between such brokers: the sender holds this link to be in the tree along which events go, or no longer."""
+
+    on: bool
+
+
 class Subscribe(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of a client. The number is the client's own; a durable subscription keeps it while the client is away.
 
@@ -284,6 +299,8 @@ Message = (
     | Inform
     | Renew
     | SendAll
+    | SaidLinks
+    | InTree
     | Subscribe
     | Unsubscribe
     | Advertise
