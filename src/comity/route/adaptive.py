@@ -103,4 +103,4 @@ class LinkFilter:
         return window.seen >= self._adaptation.window
 
     def _is_due(self, window: _Window, since: float, now: float) -> bool:
-        return self._is_full(window) and now - since >= self._adaptation.dwell_s
+        return self._is_full(window) and now >= since + self._adaptation.dwell_s  # as `ready_at` has it
