@@ -10,7 +10,11 @@ from itertools import pairwise
 import pytest
 
 from comity.filter.statistics import Statistics
+from comity.route.adaptive import Adaptation
+from comity.route.messages import SendEverything
 from comity.route.policy import Policy, Strategy
+from comity.simulate.counters import Counters
+from comity.simulate.generic_trial import GenericTrial
 from comity.simulate.lease_trial import LeaseTrial
 from comity.simulate.trial import RoutingTrial, TrialWorld
 from tests.conftest import PROFILE
@@ -19,7 +23,7 @@ WORLD = TrialWorld()
 """Filters are compared once for all tests of this process."""
 
 SEEDS = 10_000 if PROFILE == "nightly" else 200
-SUITES = 16
+SUITES = 20
 """Over which the seeds are divided."""
 
 
@@ -29,18 +33,22 @@ class Routing:
     strategy: Strategy
     advertisements = False
     slice: int | None = None
+    adaptive: Adaptation | None = None
+    trial: type[RoutingTrial] = RoutingTrial
 
     def policy(self, lease_s: float | None = None) -> Policy:
         loss = 0.3 if self.strategy is Strategy.IMPERFECT else 0.0
         statistics = Statistics(tuple(WORLD.space.records))
-        return Policy(self.strategy, self.advertisements, loss, statistics, lease_s, slice=self.slice)
+        return Policy(
+            self.strategy, self.advertisements, loss, statistics, lease_s, slice=self.slice, adaptive=self.adaptive
+        )
 
     def seeds(self, share: float = 1.0) -> range:
         return range(max(2, round(SEEDS / SUITES * share)))
 
     def test_all_invariants_hold_while_clients_and_links_come_and_go(self) -> None:
         for seed in self.seeds(0.8):
-            findings = RoutingTrial(seed, self.policy(), WORLD).run()
+            findings = self.trial(seed, self.policy(), WORLD).run()
             assert not list(findings), f"seed {seed}: {findings.kept[0]}"
 
     def test_leases_end_what_nobody_refreshes(self) -> None:
@@ -51,7 +59,7 @@ class Routing:
             assert not list(findings), f"seed {seed}: {findings.kept[0]}"
 
     def test_a_seed_gives_the_same_run_again(self) -> None:
-        runs = [RoutingTrial(1, self.policy(), WORLD) for _ in range(2)]
+        runs = [self.trial(1, self.policy(), WORLD) for _ in range(2)]
         for run in runs:
             run.run()
         assert runs[0].network.counters == runs[1].network.counters
@@ -90,6 +98,20 @@ class TestMergingInSlices(TestMerging):
     slice = 2
 
 
+class TestSimpleAdaptive(TestSimple):
+    """Links stop filtering after a few events, and begin again."""
+
+    adaptive = Adaptation(stop_above=0.6, begin_above=0.5, window=5, dwell_s=0.01)
+
+
+class TestSimpleOnAnyGraph(TestSimple):
+    trial = GenericTrial
+
+
+class TestCoveringOnAnyGraph(TestCovering):
+    trial = GenericTrial
+
+
 class TestFloodingAdvertised(TestFlooding):
     advertisements = True
 
@@ -122,6 +144,14 @@ class TestMergingAdvertisedInSlices(TestMergingInSlices):
     advertisements = True
 
 
+class TestCoveringAdvertisedOnAnyGraph(TestCoveringOnAnyGraph):
+    advertisements = True
+
+
+class TestSimpleAdvertisedAdaptive(TestSimpleAdaptive):
+    advertisements = True
+
+
 @pytest.mark.parametrize("advertisements", [False, True])
 def test_the_more_a_strategy_puts_together_the_smaller_are_the_tables(advertisements: bool) -> None:
     """I6, at every rest of the same run. What merging leaves may exceed covering in one table, not in all of them."""
@@ -139,3 +169,17 @@ def _sizes(seed: int, policy: Policy) -> list[int]:
     trial = RoutingTrial(seed, policy, WORLD)
     trial.run()
     return trial.sizes
+
+
+def test_links_of_a_trial_do_stop_filtering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the suite of adaptive filtering would say nothing."""
+    said: list[bool] = []
+
+    def told(counters: Counters, way: tuple[str, str], control: object) -> None:
+        if isinstance(control, SendEverything):
+            said.append(control.on)
+
+    monkeypatch.setattr(Counters, "told", told)
+    for seed in range(5):
+        RoutingTrial(seed, TestSimpleAdaptive().policy(), WORLD).run()
+    assert set(said) == {True, False}

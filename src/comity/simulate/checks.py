@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from comity.route.broker import RoutingBroker
 from comity.route.messages import Entry, Topic
 from comity.route.policy import Policy, Strategy
+from comity.simulate.door import BrokerDoor
 from comity.simulate.network import Network
 from comity.simulate.space import Events
 
@@ -27,8 +27,8 @@ class Edge:
 
     broker: str
     neighbour: str
-    knows: RoutingBroker
-    tells: RoutingBroker
+    knows: BrokerDoor
+    tells: BrokerDoor
 
     def __str__(self) -> str:
         return f"{self.broker} of {self.neighbour}"
@@ -48,9 +48,8 @@ def check_at_rest(network: Network) -> None:
 def edges(network: Network) -> Iterator[Edge]:
     """Every direction of every link that is up."""
     live = network.live
-    for wire in network.wires.values():
-        if wire.is_up and live.keys() >= set(wire.ends):
-            one, other = wire.ends
+    for one, other in network.wires:
+        if network.is_used((one, other)):
             yield Edge(one, other, live[one], live[other])
             yield Edge(other, one, live[other], live[one])
 

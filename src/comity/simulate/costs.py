@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from comity.route.broker import RoutingBroker
 from comity.route.messages import Entry, Topic
 from comity.route.policy import Policy
 from comity.simulate.checks import topics
+from comity.simulate.door import BrokerDoor
 from comity.simulate.network import Network
 
 
@@ -90,7 +90,7 @@ def _sizes(network: Network, topic: Topic) -> list[int]:
     return [len(entries_of(steps, topic)) for steps in network.live.values()]
 
 
-def entries_of(broker: RoutingBroker, topic: Topic) -> list[Entry]:
+def entries_of(broker: BrokerDoor, topic: Topic) -> list[Entry]:
     """All that a broker's neighbours told it. Who floods was told nothing."""
     if topic not in topics(broker.policy):
         return []

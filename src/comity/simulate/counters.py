@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from comity.route.messages import Control, Update
+from comity.route.messages import Update
 
 Way = tuple[str, str]
 """From one broker to a neighbour."""
@@ -34,7 +34,7 @@ class Counters:
     """The sum of the times from publication to delivery."""
     longest_delay_s: float = 0.0
 
-    def told(self, way: Way, control: Control) -> None:
+    def told(self, way: Way, control: object) -> None:
         """A message between brokers was sent."""
         self.control[way] += 1
         if isinstance(control, Update):

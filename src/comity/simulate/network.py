@@ -13,6 +13,7 @@ from comity.route.changes import Change, Hold, Leave, Release
 from comity.route.filters import FilterPool
 from comity.route.messages import Key, Topic
 from comity.simulate.deliveries import Deliveries, Publication
+from comity.simulate.door import BrokerDoor
 from comity.simulate.links import Direction
 from comity.simulate.space import EventSpace
 from comity.simulate.truth import Truth, Wish
@@ -137,6 +138,11 @@ class Network(Wiring):
         self._forward(broker, None, publication)
         return True
 
+    def directions(self, steps: BrokerDoor, origin: str | None, publication: Publication) -> Directions:
+        """Where a broker sends an event."""
+        found: Directions = steps.route(origin, self.space.records[publication.event])
+        return found
+
     def _carry(self, direction: Direction, publication: Publication) -> None:
         way = direction.sender, direction.receiver
         self.counters.events[way] += 1
@@ -148,7 +154,9 @@ class Network(Wiring):
         steps = self.stations[broker].steps
         if steps is None:
             return None
-        directions = steps.route(origin, self.space.records[publication.event])
+        directions = self.directions(steps, origin, publication)
+        if steps.policy.adaptive is not None:
+            self.wake_later(self.stations[broker])  # events that were counted may be reason to decide
         if self.is_watched:
             self.deliveries.delivered(publication, directions.clients)
         self.counters.handed(len(directions.clients), self.now - publication.published_at)

@@ -15,6 +15,7 @@ from comity.route.filters import FilterPool
 from comity.route.messages import Topic
 from comity.route.policy import Policy, Strategy
 from comity.simulate.checks import check_at_rest, tables
+from comity.simulate.door import BrokerDoor
 from comity.simulate.findings import Findings
 from comity.simulate.interval_world import interval_filter, interval_space
 from comity.simulate.links import LinkConditions
@@ -76,7 +77,7 @@ class RoutingTrial:
     def __post_init__(self) -> None:
         self.chance = Random(self.seed)
         self.network = self._network(self.chance.random())
-        topology = Topology.tree(self.chance.randint(*self.plan.brokers), self.chance)
+        topology = self._topology(self.chance.randint(*self.plan.brokers))
         self._brokers = len(topology.brokers)
         self.network.build(topology)
 
@@ -92,8 +93,11 @@ class RoutingTrial:
         self._take_all_back()
         return self.network.findings
 
+    def _topology(self, brokers: int) -> Topology:
+        return Topology.tree(brokers, self.chance)
+
     def _network(self, seed: float) -> Network:
-        def make(name: str) -> RoutingBroker:
+        def make(name: str) -> BrokerDoor:
             return self.maker(name, self.policy, self.world.pool)
 
         conditions = LinkConditions(delay_s=(0.001, 0.01), loss=0.05, resend_s=0.01, notice_s=(0.0, 0.02))

@@ -11,18 +11,17 @@ from dataclasses import dataclass, field
 from random import Random
 
 from comity.errors import Misuse
-from comity.route.broker import RoutingBroker
 from comity.route.changes import Change
-from comity.route.messages import Control, Outgoing
 from comity.simulate.clock import VirtualClock
 from comity.simulate.counters import Counters
+from comity.simulate.door import BrokerDoor, Said
 from comity.simulate.findings import Findings
 from comity.simulate.links import Direction, LinkConditions, Wire
 from comity.simulate.topology import Pair, Topology, linked, neighbours, side
 
 _WORK_S = 0.0005
 """Between two slices of a large change; events go between."""
-Maker = Callable[[str], RoutingBroker]
+Maker = Callable[[str], BrokerDoor]
 """Gives the broker of a name, as it is when it starts."""
 
 
@@ -31,7 +30,7 @@ class Station:
     """A broker, and how often it was started; without steps it is down, or hangs."""
 
     name: str
-    steps: RoutingBroker | None = None
+    steps: BrokerDoor | None = None
     started: int = 0
     wakes_at: float | None = None
     is_working: bool = False
@@ -59,7 +58,7 @@ class Wiring:
         return self.clock.now
 
     @property
-    def live(self) -> dict[str, RoutingBroker]:
+    def live(self) -> dict[str, BrokerDoor]:
         """The brokers that are neither down nor hang."""
         return {name: one.steps for name, one in self.stations.items() if one.steps is not None}
 
@@ -157,6 +156,10 @@ class Wiring:
             self.moving += 1
             self.clock.at(due, self._notice_connection, end, wire, number)
 
+    def is_used(self, pair: Pair) -> bool:
+        """Whether events may go over the link."""
+        return self.wires[pair].is_up and self.live.keys() >= set(pair)
+
     def reachable(self, name: str, without: str | None = None) -> set[str]:
         """The brokers that are connected with this one now, and would be if another one were not there."""
         found = self._sides.get((name, without))
@@ -203,7 +206,7 @@ class Wiring:
 
     # Messages
 
-    def send(self, station: Station, outgoing: Outgoing) -> None:
+    def send(self, station: Station, outgoing: Said) -> None:
         """A broker says something to its neighbours."""
         for receiver, control in outgoing:
             direction = self.direction(station.name, receiver)
@@ -212,7 +215,7 @@ class Wiring:
                 continue
             self.counters.told((station.name, receiver), control)
             self.put(direction, self._hear, control)
-        self._wake_later(station)
+        self.wake_later(station)
         if station.steps is not None and station.steps.has_work and not station.is_working:
             station.is_working = True
             self.moving += 1
@@ -244,7 +247,7 @@ class Wiring:
         self.moving -= 1
         arrive(direction, message)
 
-    def _hear(self, direction: Direction, control: Control) -> None:
+    def _hear(self, direction: Direction, control: object) -> None:
         station = self.stations[direction.receiver]
         if station.steps is not None:
             self.send(station, station.steps.receive(direction.sender, control, self.now))
@@ -257,7 +260,8 @@ class Wiring:
 
     # Time
 
-    def _wake_later(self, station: Station) -> None:
+    def wake_later(self, station: Station) -> None:
+        """A broker may have something to do at a time of its own."""
         due = None if station.steps is None else station.steps.wakes_at()
         if due is not None and (station.wakes_at is None or due < station.wakes_at):
             station.wakes_at = due
