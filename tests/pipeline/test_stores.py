@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
-from tests.s3 import ObjectStore
+from tests.s3 import ObjectStore, Weather, faulty_way
 
 from comity.connect.folder import Results
 from comity.errors import Misuse
@@ -156,10 +157,10 @@ def test_a_stream_needs_a_spark_that_knows_the_store(spark: SparkSession, both: 
     assert not (tmp_path / "out").exists()
 
 
-def comity_run(both: Both, *options: str) -> str:
-    """What the command says over the store, by a Spark that knows it."""
+def comity_run(both: Both, *options: str, store: ObjectStore | None = None) -> str:
+    """What the command says over the store, or over another way to it, by a Spark that knows it."""
     command = [sys.executable, "-m", "comity", "run", str(both.far), *options]
-    for name, value in {**both.store.spark_config, **S3A}.items():
+    for name, value in {**(store or both.store).spark_config, **S3A}.items():
         command += ["--spark-config", f"{name}={value}"]
     places = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
@@ -213,3 +214,27 @@ def test_a_run_by_spark_itself_reads_a_store_as_a_folder(both: Both, tmp_path: P
     comity_run(both, "--out", str(tmp_path / "of store"), "--fail-on-rejected", "never")
     both.run(both.near, tmp_path / "of folder", Engine.LOCAL)
     assert both.told(tmp_path / "of store") == both.told(tmp_path / "of folder")
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+def test_a_store_that_fails_now_and_then_is_held_against_no_file(both: Both, tmp_path: Path) -> None:
+    out = tmp_path / "of store"
+    with faulty_way(both.store) as way:
+        way.weather = Weather(Random(3), share=0.05, longest_delay_s=0.3)
+        options = (
+            "--out",
+            str(out),
+            "--stream",
+            "--until-empty",
+            "--files-per-batch",
+            "3",
+            "--fail-on-rejected",
+            "never",
+        )
+        comity_run(both, *options, store=way.store)
+        assert way.weather.befallen, "nothing failed"
+    both.run(both.near, tmp_path / "of folder", Engine.LOCAL)
+    assert both.told(out) == both.told(tmp_path / "of folder")
+    aside = {json.loads(note.read_text())["file"] for note in (out / "quarantine").glob("[0-9]*.json")}
+    assert aside == {f"{both.there.address}/{name}" for name in ("a/3.jsonl.gz", "west/b/6.parquet")}
