@@ -15,13 +15,14 @@ import pytest
 
 from tests.integration.chaos import PROFILES, Plant, differences, encoded, expected, told_by
 from tests.integration.disturbed import CODES, Running, disturb, wait_until
-from tests.integration.test_chaos import NIGHTLY, SEED
+from tests.integration.test_chaos import CLUSTER, NIGHTLY, SEED
 from tests.kafka.broker import Kafka
 from tests.kafka.jars import CONNECTOR, jars
 from tests.kafka.test_topics import topics
 
 KILLS = 40 if NIGHTLY else 2
 VICTIMS = ("driver", "java", "all", "workers")
+ON_A_CLUSTER = ("stalled", "executor", "driver", "workers")
 PLANT = """\
 domain: plant
 types:
@@ -34,7 +35,11 @@ sources:
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_topics_among_kills_lose_and_repeat_nothing(kafka: Kafka, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "on", [pytest.param((), id="here"), pytest.param(CLUSTER, id="cluster", marks=pytest.mark.nightly)]
+)
+def test_topics_among_kills_lose_and_repeat_nothing(kafka: Kafka, on: tuple[str, ...], tmp_path: Path) -> None:
+    """On a cluster tasks that hang have doubles, which the broker must tell apart."""
     chance, come, gone = Random(SEED), kafka.topic(), topics(kafka)
     plant = Plant(tmp_path, chance)
     plant.federation.mkdir(parents=True)
@@ -42,13 +47,14 @@ def test_topics_among_kills_lose_and_repeat_nothing(kafka: Kafka, tmp_path: Path
     (plant.federation / "profiles.yaml").write_text(PROFILES)
     connector = "spark.jars=" + ",".join(str(jar) for jar in jars(CONNECTOR))
     address = f"kafka://{kafka.servers}/{gone}"
-    options = ("--results", "kafka", "--out", address, "--state", str(plant.out), "--spark-config", connector)
+    options = ("--results", "kafka", "--out", address, "--state", str(plant.out), *on, "--spark-config", connector)
     started = [Running.of(plant, *options)]
     try:
         for number in range(KILLS):
             if started[-1].is_over():
                 started.append(Running.of(plant, *options))
-            kill_in_a_round(kafka, come, plant, started[-1], number)
+            victims = ON_A_CLUSTER if on else VICTIMS
+            kill_in_a_round(kafka, come, plant, started[-1], number, victims[number % len(victims)])
         started[-1].end()
         started.append(Running.of(plant, *options, "--until-empty"))
         assert started[-1].wait() == 0, "".join(started[-1].errors)
@@ -62,9 +68,9 @@ def test_topics_among_kills_lose_and_repeat_nothing(kafka: Kafka, tmp_path: Path
     assert [one["faults"][0]["code"] for one in refused] == ["bad-json"] * 2 * KILLS
 
 
-def kill_in_a_round(kafka: Kafka, topic: str, plant: Plant, running: Running, number: int) -> None:
+def kill_in_a_round(kafka: Kafka, topic: str, plant: Plant, running: Running, number: int, victim: str) -> None:
     """Send twice, with events that were sent before among them, and kill somewhere in the batches of it."""
-    victim, batches = VICTIMS[number % len(VICTIMS)], len(running.said)
+    batches = len(running.said)
     for part in ("a", "b"):
         repeated = plant.sent[-2:]
         lines = encoded("jsonl", [*plant.draw(number, part, 12), *repeated], None).splitlines()

@@ -252,6 +252,17 @@ def test_rows_that_are_made_up_are_a_stream_and_nothing_else(
     assert read(spark, spec, is_stream=True).isStreaming
 
 
+def test_a_stream_keeps_to_the_sources_that_it_began_with(
+    spark: SparkSession, tmp_path: Path, federation: Callable[..., Path]
+) -> None:
+    stored(spark, tmp_path / "lake", (1, "hall", 50.0, NOON))
+    lake = f"lake: {{table: {{path: ../lake, columns: {COLUMNS}}}}}\n"
+    assert until_empty(federation(lake), tmp_path / "out") == 1
+    with pytest.raises(Misuse) as other:
+        until_empty(federation(lake + lake.replace("lake:", "again:", 1)), tmp_path / "out")
+    assert other.value.code == "other-sources"
+
+
 def test_the_local_engine_refuses_them(tmp_path: Path, federation: Callable[..., Path]) -> None:
     folder = federation(f"lake: {{table: {{path: ../lake, columns: {COLUMNS}}}}}")
     with pytest.raises(Misuse) as refused:

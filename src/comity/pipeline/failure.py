@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from comity.errors import ComityError, Permanent, Retryable
+from comity.errors import ComityError, Misuse, Permanent, Retryable
 
 _MOST_CHARS = 500
 _JAVA = re.compile(r"(?:Caused by:\s*|^:?\s*)(?P<what>(?:[a-z_]\w*\.)+[A-Z][\w$]*(?:Error|Exception|Throwable)?:.*)")
@@ -25,6 +25,7 @@ _OURS = re.compile(
 """What a worker says when it could not write into topics, or read a source of ours."""
 _GAP = "Some data may have been lost because they are not available in Kafka any more"
 """What Spark says when it comes to an offset of a topic that is there no more."""
+_OTHER_SOURCES = "sources in the checkpoint offsets and now there are"
 _WRAPPERS = (
     "Job aborted",
     "Task failed while writing rows",
@@ -66,6 +67,9 @@ def _told(cause: str, text: str) -> ComityError:
     if (store := _STORE.match(cause)) is not None:
         hint = "look whether the store can be reached; the same command goes on from there"
         return Retryable(store["what"], code="storage-failed", hint=hint)
+    if _OTHER_SOURCES in text:
+        hint = "name the same sources as before, or begin anew in another folder"
+        return Misuse("the stream had other sources when it began", code="other-sources", hint=hint)
     if _GAP in text:
         hint = "keep records for longer; `options: {failOnDataLoss: false}` of the source goes on without them"
         return Permanent("records of a topic were removed before they were read", code="source-gap", hint=hint)
