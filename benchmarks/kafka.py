@@ -190,8 +190,7 @@ def main() -> None:
             _take(cases, arguments.repeat)
             _show(cases, arguments)
             if arguments.out:
-                figures = [asdict(case) | {"job": None, "before": None} for case in cases]
-                arguments.out.write_text(json.dumps(figures, indent=1) + "\n")
+                _write(arguments.out, cases, arguments)
         finally:
             stop_session(spark)
             shutil.rmtree(folder / "out", ignore_errors=True)
@@ -233,6 +232,16 @@ def _take(cases: Sequence[TopicCase], runs: int) -> None:
     for case in cases:
         case.forget()
     take_times(cases, runs)
+
+
+def _write(path: Path, cases: Sequence[TopicCase], arguments: argparse.Namespace) -> None:
+    names = ("name", "form", "share", "seconds")
+    found = [
+        {name: getattr(case, name) for name in names} | {"cpu_seconds": [asdict(one) for one in case.cpu]}
+        for case in cases
+    ]
+    about = {"events": arguments.events, "master": MASTER, "batches": arguments.batches}
+    path.write_text(json.dumps(about | {"cases": found}, indent=1) + "\n")
 
 
 def _show(cases: Sequence[TopicCase], arguments: argparse.Namespace) -> None:
