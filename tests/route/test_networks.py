@@ -13,7 +13,7 @@ from comity.route.messages import Topic
 from comity.route.policy import Strategy
 
 STRATEGIES = list(Strategy)
-SEEDS = range(12)
+SEEDS = range(8)
 
 
 @pytest.mark.parametrize("advertisements", [False, True], ids=["", "advertised"])

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 
 from comity.filter.conjunctive import Box
+from comity.filter.index.columns import covers
 from comity.filter.open_kinds import Path
 from comity.limits import limits
 from comity.route.choosing.chooser import Chooser, Counts
 from comity.route.choosing.covering import Uncovered
 from comity.route.filters import FilterPool
 from comity.route.mergers import Losses, agreements, near_agreements
-from comity.route.relatives import CoverIndex
 from comity.route.route_filter import RouteFilter
 from comity.route.wanted import Interest, Wanted
 
@@ -26,11 +26,12 @@ _MOST_TRIED = 16
 class MergerPart:
     """A filter that no other one covers, or a merger of such."""
 
-    __slots__ = ("box", "hidden", "interest", "over", "parts", "path")
+    __slots__ = ("agreements", "box", "hidden", "interest", "over", "parts", "path")
 
     def __init__(self, interest: Interest, box: Box | None, parts: Iterable[MergerPart] = (), path: Path | None = None):
         self.interest = interest
         self.box = box
+        self.agreements = () if box is None else tuple(agreements(box))
         self.parts = dict.fromkeys(parts)
         """What a merger was made of."""
         self.path = path
@@ -52,7 +53,8 @@ class Mergeable(Chooser):
         """Of what covering chooses."""
         self._tops: dict[RouteFilter, dict[MergerPart, None]] = {}
         """What the neighbour is told, by filter; of two that differ in being durable, both."""
-        self._mergers = CoverIndex()
+        self._mergers: dict[MergerPart, None] = {}
+        """Those of them that are mergers."""
         self._alike: dict[Hashable, dict[MergerPart, None]] = {}
         """Those that are told, by what they may agree on with others."""
         self.waiting, self.orphaned = self._base.waiting, self._base.orphaned
@@ -138,26 +140,29 @@ class Mergeable(Chooser):
 
     def _cover(self, piece: MergerPart) -> MergerPart | None:
         """A merger that is told and covers the piece."""
-        filter = piece.interest.filter
-        for outer in (filter, *self._mergers.plainly_around(filter), *self._mergers.around(filter)):
-            for top in self._tops.get(outer, ()):
-                if top.parts and top.interest.durable >= piece.interest.durable:
-                    return top
-        return None
+        return next((merger for merger in self._mergers if self._hides(merger, piece)), None)
 
     def _cover_others(self, merger: MergerPart) -> None:
         """Hide what is told and covered by a new merger."""
-        filter = merger.interest.filter
-        for inner in (filter, *self._mergers.within(filter), *self._pool.kept.within(filter)):
-            for top in list(self._tops.get(inner, ())):
-                if top.interest.durable <= merger.interest.durable:
-                    self._withdraw(top)
-                    merger.hidden[top], top.over = None, merger
+        for top in [top for tops in self._tops.values() for top in tops if self._hides(merger, top)]:
+            self._withdraw(top)
+            merger.hidden[top], top.over = None, merger
+
+    def _hides(self, merger: MergerPart, piece: MergerPart) -> bool:
+        """Whether a merger covers a piece, for certain; most fail at their first attribute."""
+        if merger.interest.durable < piece.interest.durable:
+            return False
+        if merger.box is None or piece.box is None:
+            return self._pool.covers(merger.interest.filter, piece.interest.filter)
+        inner = piece.box
+        return merger.box.keys() <= inner.keys() and all(
+            covers(values, inner[path]) for path, values in merger.box.items()
+        )
 
     def _perfect(self, piece: MergerPart) -> MergerPart | None:
         if piece.box is None:
             return None
-        for path, agreement in agreements(piece.box):
+        for path, agreement in piece.agreements:
             for other in list(self._alike.get((piece.interest.durable, agreement), ())):
                 parts = [*_flat(piece, path), *_flat(other, path)]
                 if len(parts) <= limits().max_merged_filters:
@@ -230,7 +235,7 @@ class Mergeable(Chooser):
         self._tops.setdefault(piece.interest.filter, {})[piece] = None
         self._changed[piece.interest] = 1
         if piece.parts:
-            self._mergers.keep(piece.interest.filter)
+            self._mergers[piece] = None
         for mark in self._marks(piece):
             self._alike.setdefault(mark, {})[piece] = None
 
@@ -241,7 +246,7 @@ class Mergeable(Chooser):
             del self._tops[piece.interest.filter]
         self._changed[piece.interest] = 0
         if piece.parts:
-            self._mergers.release(piece.interest.filter)
+            del self._mergers[piece]
         for mark in self._marks(piece):
             del self._alike[mark][piece]
             if not self._alike[mark]:
@@ -251,7 +256,7 @@ class Mergeable(Chooser):
         if piece.box is None:
             return set()
         durable = piece.interest.durable
-        marks: set[Hashable] = {(durable, agreement) for _, agreement in agreements(piece.box)}
+        marks: set[Hashable] = {(durable, agreement) for _, agreement in piece.agreements}
         if self._budget:
             marks.update((durable, agreement) for agreement in near_agreements(piece.box))
         return marks
