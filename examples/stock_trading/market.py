@@ -11,6 +11,17 @@ from typing import Any
 SYMBOLS = ("ABX", "BRC", "CRN", "DLT", "ELM", "FJD", "GRV", "HVN", "IVY", "JTY", "KNT", "LKE")
 FIRST_DAY = date(2026, 1, 5)
 
+ABOVE = {
+    "exchange": None,
+    "east": "exchange",
+    "west": "exchange",
+    "boston": "east",
+    "york": "east",
+    "austin": "west",
+    "reno": "west",
+}
+"""The broker that each of seven is linked to: one in the middle, two below it, and two below each of these."""
+
 
 @dataclass(frozen=True)
 class Trader:

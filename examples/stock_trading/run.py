@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 # Python looks for these in the folder of this file; who checks types from outside does not.
-from brokers import ABOVE, running_brokers, settled, statuses  # type: ignore[import-not-found]
-from market import Trader, quotes, traders  # type: ignore[import-not-found]
+from market import ABOVE, Trader, quotes, traders  # type: ignore[import-not-found]
 from picture import bars  # type: ignore[import-not-found]
 
 import comity
 from comity.client import EventSubscription
+from comity.testing.brokers import running_brokers, settled, statuses
 from comity.wire import NodeStatus
 
 STRATEGIES = ("flooding", "simple", "identity", "covering", "merging")
@@ -64,7 +64,7 @@ class Outcome:
 async def trade(strategy: str, people: Sequence[Trader], market: Sequence[list[dict[str, Any]]]) -> Outcome:
     """Start the brokers, let everybody subscribe, publish, and see who gets what."""
     wanted = wanted_by(people, market)
-    async with running_brokers(strategy) as addresses, AsyncExitStack() as stack:
+    async with running_brokers(ABOVE, "--strategy", strategy) as addresses, AsyncExitStack() as stack:
         subscriptions = {}
         for person in people:
             node = await stack.enter_async_context(comity.connect(addresses[person.broker], name=person.name))

@@ -1,4 +1,4 @@
-"""Seven brokers in processes of their own: one in the middle, two below it, and two below each of these."""
+"""A network of brokers on loopback, each in a process of its own, for examples and tests."""
 
 from __future__ import annotations
 
@@ -8,35 +8,30 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import comity
 from comity.wire import NodeStatus
 
-ABOVE = {
-    "exchange": None,
-    "east": "exchange",
-    "west": "exchange",
-    "boston": "east",
-    "york": "east",
-    "austin": "west",
-    "reno": "west",
-}
-"""The broker that each is linked to."""
-_LEVELS = (["exchange"], ["east", "west"], ["boston", "york", "austin", "reno"])
 _PAUSE_S = 0.1
 
 
 @asynccontextmanager
-async def running_brokers(strategy: str) -> AsyncIterator[dict[str, str]]:
-    """Their addresses, for the length of a block."""
+async def running_brokers(above: Mapping[str, str | None], *options: str) -> AsyncIterator[dict[str, str]]:
+    """The addresses of brokers, for the length of a block, by name. With each comes the one that it is linked to, or
+    None; they come after those. `options` are those of `comity serve`, the same for all.
+    """
     processes: list[Process] = []
     addresses: dict[str, str] = {}
     try:
-        for level in _LEVELS:
-            started = await asyncio.gather(*(_start(name, strategy, addresses, processes) for name in level))
-            addresses |= dict(zip(level, started))
+        while left := [name for name in above if name not in addresses]:
+            ready = [name for name in left if above[name] is None or above[name] in addresses]
+            assert ready, f"nothing leads to {', '.join(left)}"
+            peers = [addresses.get(above[name] or "") for name in ready]
+            started = await asyncio.gather(*map(partial(_start, processes, options), ready, peers))
+            addresses |= dict(zip(ready, started, strict=True))
         await _linked(addresses)
         yield addresses
     finally:
@@ -46,10 +41,9 @@ async def running_brokers(strategy: str) -> AsyncIterator[dict[str, str]]:
         await asyncio.gather(*(process.wait() for process in processes))
 
 
-async def _start(name: str, strategy: str, addresses: dict[str, str], processes: list[Process]) -> str:
-    above = ABOVE[name]
-    peer = [] if above is None else ["--peer", addresses[above].removeprefix("comity://")]
-    command = ["serve", "--broker", name, "--listen", "127.0.0.1:0", "--strategy", strategy, *peer, "--format", "json"]
+async def _start(processes: list[Process], options: Sequence[str], name: str, peer: str | None) -> str:
+    linked = [] if peer is None else ["--peer", peer.removeprefix("comity://")]
+    command = ["serve", "--broker", name, "--listen", "127.0.0.1:0", *options, *linked, "--format", "json"]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "comity", *command, stdout=PIPE, stderr=DEVNULL, env=os.environ
     )
@@ -68,12 +62,14 @@ async def statuses(addresses: dict[str, str]) -> dict[str, NodeStatus]:
         async with comity.connect(url) as node:
             return await node.status()
 
-    return dict(zip(addresses, await asyncio.gather(*map(ask, addresses.values()))))
+    return dict(zip(addresses, await asyncio.gather(*map(ask, addresses.values())), strict=True))
 
 
 async def _linked(addresses: dict[str, str]) -> None:
     """Wait until all links are up."""
-    while sum(link.is_up for one in (await statuses(addresses)).values() for link in one.links) < 2 * (len(ABOVE) - 1):
+    while sum(link.is_up for one in (await statuses(addresses)).values() for link in one.links) < 2 * (
+        len(addresses) - 1
+    ):
         await asyncio.sleep(_PAUSE_S)
 
 
