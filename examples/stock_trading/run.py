@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=100)
     parser.add_argument("--traders", type=int, default=4, help="at each broker")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--svg", type=Path, help="draw the costs there")
+    parser.add_argument("--svg", type=Path, default=Path("stock_trading.svg"), help="where the costs are drawn")
     args = parser.parse_args()
     people = traders([*ABOVE], args.traders, args.seed)
     market = [*quotes(args.days, args.seed)]
@@ -150,9 +150,8 @@ def main() -> None:
         print(f"seven brokers, {strategy} …", file=sys.stderr, flush=True)
         outcomes.append(asyncio.run(trade(strategy, people, market)))
     is_well = show(people, wanted_by(people, market), outcomes)
-    if args.svg is not None:
-        args.svg.write_text(picture(outcomes, args.days), encoding="utf-8")
-        print(f"the costs are drawn in {args.svg}")
+    args.svg.write_text(picture(outcomes, args.days), encoding="utf-8")
+    print(f"the costs are drawn in {args.svg}")
     if not is_well:
         sys.exit("somebody did not get what he wants")
 

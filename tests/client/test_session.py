@@ -236,6 +236,49 @@ async def test_slow_reader_is_told_what_it_lost() -> None:
     assert sum(one.events for one in notices if isinstance(one, EventsLost)) == reader.lost
 
 
+async def test_whoever_is_told_may_fail_and_the_session_goes_on() -> None:
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context["exception"]))
+
+    def fail(notice: object) -> None:
+        raise ZeroDivisionError(notice)
+
+    async with broker() as node, door(node, name="ann", told=fail) as client:
+        subscription = await client.subscribe("n > 2")
+        node.clients["ann"].connection.close()
+        await client.publish(line(3))
+        assert await take(subscription, 1) == [3]
+    assert [type(one) for one in failures] == [ZeroDivisionError] * 2
+
+
+async def test_advertisements_stand_again_on_a_new_connection() -> None:
+    async with broker(policy=Policy(Strategy.COVERING, advertisements=True)) as node, door(node, name="ann") as client:
+        subscription = await client.subscribe("n > 2")
+        await client.advertise("n > 0")
+        node.clients["ann"].connection.close()
+        await client.publish(line(3))
+        assert await take(subscription, 1) == [3]
+
+
+async def test_much_may_come_right_behind_a_welcome(tmp_path: Path) -> None:
+    padding = "x" * 300
+    async with broker(tmp_path) as node, door(node) as publisher:
+        async with door(node, name="ann") as reader:
+            await reader.subscribe(durable="all")
+        await publisher.publish([line(number, pad=padding) for number in range(200)])
+        async with door(node, name="ann") as reader:
+            assert await take(reader.subscribe(durable="all"), 200) == [*range(200)]
+
+
+async def test_broker_is_told_much_right_behind_a_welcome() -> None:
+    async with broker() as north, door(north) as client:
+        for number in range(300):
+            await client.subscribe(f"n = {number} and text = '{'x' * 100}'")
+        settings = NodeSettings("south", Address("127.0.0.1", 0), (Address.read(north.address),))
+        async with running_node(settings) as south:
+            await until(lambda: any(link.subscriptions == 300 for link in south.status(0).links))
+
+
 async def test_wrong_scheme_is_refused() -> None:
     with pytest.raises(Misuse, match="bad-address"):
         comity.connect("http://127.0.0.1:7470")

@@ -6,16 +6,14 @@ import asyncio
 import random
 from typing import Protocol
 
-from comity.client.dialing import dial
+from comity.client.dialing import PASSING, dial
 from comity.client.notices import LinkDown, LinkUp
 from comity.client.settings import ClientSettings
-from comity.errors import ComityError, Retryable
+from comity.errors import ComityError, Permanent, Retryable
 from comity.server.connection import NodeConnection
 from comity.wire import Frame, LogPosition, Message, Welcome, encode_message
 
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 5.0
-_PASSING = ("", "hung-up", "silent", "stopping", "store-full", "busy")
-"""Codes of goodbyes after which it is worth to come again."""
 
 
 class Heard(Protocol):
@@ -40,10 +38,14 @@ class Heard(Protocol):
 class _Ear:
     """What one connection says goes to whoever uses them."""
 
-    def __init__(self, heard: Heard) -> None:
-        self._heard = heard
+    def __init__(self, uplink: Uplink, heard: Heard) -> None:
+        self._uplink, self._heard = uplink, heard
         self.connection: NodeConnection | None = None
         self.end: asyncio.Future[ComityError | None] = asyncio.get_running_loop().create_future()
+
+    def welcomed(self, connection: NodeConnection, welcome: Welcome) -> None:
+        self.connection = connection
+        self._uplink.came_up(self, welcome)
 
     def hear(self, message: Message) -> None:
         self._heard.hear(message)
@@ -104,28 +106,32 @@ class Uplink:
         if self._connection is not None and self._connection.is_open:
             self._connection.send_at_once(message)
 
-    async def _connect(self) -> _Ear:
-        ear = _Ear(self._heard)
-        connection, welcome = await dial(self._settings, self._heard.taken(), ear)
-        ear.connection, self._ear = connection, ear
+    def came_up(self, ear: _Ear, welcome: Welcome) -> None:
+        """There is a connection, perhaps again."""
+        self._ear = ear
         self._silence_s = welcome.silence_s
         self.times_up += 1
         self._heard.welcomed(welcome)
+
+    async def _connect(self) -> _Ear:
+        ear = _Ear(self, self._heard)
+        await dial(self._settings, self._heard.taken(), ear)
         return ear
 
     async def _keep(self, ear: _Ear) -> None:
-        """Watch the connection, and connect anew when it is lost."""
-        while True:
-            why = await self._watched(ear)
-            if why is not None and why.code not in _PASSING:
-                self._heard.failed(why)
-                return
-            self._settings.tell(LinkDown(why.message if why is not None else "the broker ended it"))
-            try:
+        """Watch the connection, and connect anew when it is lost, until that is in vain."""
+        try:
+            while True:
+                why = await self._watched(ear)
+                if why is not None and why.code not in PASSING:
+                    raise why
+                self._settings.tell(LinkDown(why.message if why is not None else "the broker ended it"))
                 ear = await self._connected_again()
-            except ComityError as error:
-                self._heard.failed(error)
-                return
+        except ComityError as error:
+            self._heard.failed(error)
+        except Exception as error:  # nobody waits for this task, so whoever waits for answers is told
+            self._heard.failed(Permanent(f"unexpected {type(error).__name__}: {error}", code="internal-error"))
+            raise
 
     async def _watched(self, ear: _Ear) -> ComityError | None:
         while not ear.end.done():

@@ -55,6 +55,8 @@ class NodeConnection(asyncio.Protocol):
         self.queue = SendQueue(self._write, limits().max_send_queue_bytes)
         self.received_bytes = 0
         self._reader = FrameReader()
+        if is_dialed:  # we chose who it is, and much may come right behind the welcome
+            self._reader.trust()
         self._inbox: deque[Frame] = deque()
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
