@@ -18,6 +18,7 @@ from comity.route.policy import Policy, Strategy
 from comity.server.node import BrokerNode
 from comity.server.serve import running_node
 from comity.server.settings import Address, ClientToken, NodeSettings
+from comity.wire import Deliver, EventBatch, Granted, KeptSubscription, Marks, Welcome, encode_message
 from tests.server.peers import line, network, until
 
 
@@ -260,14 +261,26 @@ async def test_advertisements_stand_again_on_a_new_connection() -> None:
         assert await take(subscription, 1) == [3]
 
 
-async def test_much_may_come_right_behind_a_welcome(tmp_path: Path) -> None:
-    padding = "x" * 300
-    async with broker(tmp_path) as node, door(node) as publisher:
-        async with door(node, name="ann") as reader:
-            await reader.subscribe(durable="all")
-        await publisher.publish([line(number, pad=padding) for number in range(200)])
-        async with door(node, name="ann") as reader:
-            assert await take(reader.subscribe(durable="all"), 200) == [*range(200)]
+async def test_much_may_come_in_one_piece_with_the_welcome() -> None:
+    """Events of a durable subscription that was kept, more than a stranger may send at once."""
+    kept = (KeptSubscription(1, "true", "all"),)
+    welcome = Welcome(name="north", you="ann", instance="1", window=1_000_000, log="log", kept=kept)
+    events = EventBatch.of([line(number, pad="x" * 300) for number in range(200)])
+    places = tuple(range(1, 201))
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(65_536)
+        writer.write(encode_message(welcome) + encode_message(Deliver(200, Marks.alike((1,), 200), events, places)))
+        await reader.read(65_536)
+        writer.write(encode_message(Granted(1)))
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(speak, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with comity.connect(f"comity://127.0.0.1:{port}", name="ann") as client:
+        assert await take(client.subscribe(durable="all"), 200) == [*range(200)]
+    server.close()
 
 
 async def test_broker_is_told_much_right_behind_a_welcome() -> None:
