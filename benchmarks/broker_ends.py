@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from threading import Thread
+from threading import Lock, Thread
 
 import msgspec
 import numpy as np
@@ -33,7 +33,7 @@ from comity.wire import (
     encode_message,
 )
 
-WAIT_S = 240
+WAIT_S = 120
 _BIG = 1 << 60
 
 
@@ -43,6 +43,7 @@ class End:
     def __init__(self, port: int, hello: Hello | None) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sending = Lock()
         self.credit = 0
         self.events = self.granted = self.refused = self.informed = 0
         self.latencies_s: list[float] = []
@@ -73,14 +74,16 @@ class End:
         return end
 
     def say(self, *messages: Message) -> None:
-        self.socket.sendall(b"".join(map(encode_message, messages)))
+        with self._sending:
+            self.socket.sendall(b"".join(map(encode_message, messages)))
 
     def send_events(self, frame: bytes) -> None:
         """A frame of events, as soon as there is credit."""
         while self.credit <= 0:
             time.sleep(0.0002)
         self.credit -= len(frame)
-        self.socket.sendall(frame)
+        with self._sending:
+            self.socket.sendall(frame)
 
     def subscribe(self, filters: Iterable[str]) -> None:
         """All of them, as fast as they are taken."""
@@ -125,7 +128,7 @@ class End:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for something, for four minutes at the most."""
+    """Wait for something, for two minutes at the most."""
     end = time.monotonic() + WAIT_S
     while not condition():
         if time.monotonic() > end:

@@ -263,6 +263,18 @@ async def test_a_neighbour_that_falls_silent_is_taken_for_gone() -> None:
         await until(lambda: not node.routing.neighbours and not node.routing.filters())
 
 
+async def test_who_only_listens_is_asked_whether_it_is_there() -> None:
+    async with _node(silence_s=0.9) as node:
+        listener, publisher = await Guest.client(node.address), await Guest.client(node.address)
+        await listener.subscribe("n >= 0")
+        began = node.now
+        number = 0
+        while node.now < began + 2.5:
+            await publisher.publish([line(number)], position=number + 1)
+            number += 1
+        assert numbers(await listener.receives(number)) == [*range(number)]
+
+
 async def test_a_link_that_would_close_a_circle_is_refused() -> None:
     async with network([("a", "b"), ("b", "c")]) as nodes:
         settings = NodeSettings("d", Address("127.0.0.1", 0), tuple(Address.read(nodes[n].address) for n in "ac"))

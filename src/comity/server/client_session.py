@@ -60,7 +60,7 @@ class ClientSession:
                 raise ProtocolFault(f"a client does not say {type(message).__name__}", code="out-of-turn")
 
     def take(self, frames: list[Frame]) -> None:
-        self._node.publish(self, frames)
+        self._node.events.publish(self, frames)
 
     def lost(self, why: ComityError | None) -> None:
         self._node.client_lost(self, why)

@@ -64,7 +64,7 @@ class NodeConnection(asyncio.Protocol):
         self._owed = 0
         """Bytes that the other side may be granted anew."""
         self._granted = self._window
-        self._heard_at = self._sent_at = self._loop.time()
+        self._heard_at = self._sent_at = self._asked_at = self._loop.time()
         self._is_working = self._is_pumping = False
         self._end: ComityError | None = None
         self._is_over = False
@@ -228,7 +228,9 @@ class NodeConnection(asyncio.Protocol):
         now = self._loop.time()
         if now - self._heard_at > silence_s:
             self.close(PeerLeft(f"nothing was heard for {silence_s:g} s", code="silent"))
-        elif now - self._sent_at > silence_s / 3:
+        elif now - max(self._asked_at, min(self._sent_at, self._heard_at)) > silence_s / 3:
+            # Also of somebody who is sent much, and has no reason to say anything.
+            self._asked_at = now
             self.send_at_once(Ping(int(now)))
 
     def close(self, why: ComityError | None = None) -> None:

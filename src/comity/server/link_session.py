@@ -105,7 +105,7 @@ class LinkSession:
     def take(self, frames: list[Frame]) -> None:
         if not self.is_up:
             raise ProtocolFault("events before the link is up", code="out-of-turn")
-        self._node.forward(self, frames)
+        self._node.events.forward(self, frames)
 
     def lost(self, why: ComityError | None) -> None:
         self._node.link_lost(self, why)

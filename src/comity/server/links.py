@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from comity.errors import ComityError
 from comity.logs import log
@@ -14,9 +14,12 @@ from comity.server.settings import Address
 from comity.wire import LogPosition, Reach
 
 _FIRST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0
+_MOST_NOTED = 10_000
+"""Neighbours of which something is remembered while they are away; anybody may give itself a name."""
 _STEADY_S = 5.0
 """A link that was up for so long is tried again at once."""
 
+T = TypeVar("T")
 Dial = Callable[[Address], Coroutine[Any, Any, "DialedLink"]]
 
 
@@ -68,7 +71,7 @@ class Links:
         if self.sessions.get(session.name) is not session:
             return False
         del self.sessions[session.name]
-        self.why_down[session.name] = "" if why is None else f"{why.code or 'ended'}: {why.message}"
+        _note(self.why_down, session.name, "" if why is None else f"{why.code or 'ended'}: {why.message}")
         self.tell_reach(session.name)
         return True
 
@@ -101,7 +104,7 @@ class Links:
     def take_position(self, session: LinkSession, position: int) -> None:
         """All up to a position of the neighbour's log is where it has to be."""
         if session.log is not None and position > self.position_of(session):
-            self._seen[session.name] = LogPosition(session.log, position)
+            _note(self._seen, session.name, LogPosition(session.log, position))
 
     def remember(self, name: str, position: LogPosition) -> None:
         """How far we were in the log of a neighbour when we were here before."""
@@ -139,7 +142,7 @@ class Links:
         link = await dial(peer)
         await link.ended.wait()
         if link.why is not None:
-            self.why_down[str(peer)] = f"{link.why.code}: {link.why.message}"
+            _note(self.why_down, str(peer), f"{link.why.code}: {link.why.message}")
         return link
 
     async def _until_needed(self, name: str) -> None:
@@ -157,3 +160,11 @@ class Links:
         self.stop_dialing()
         for session in list(self.sessions.values()):
             session.connection.close(why)
+
+
+def _note(noted: dict[str, T], name: str, what: T) -> None:
+    """Remember something, and forget what was noted first if it is too much."""
+    noted.pop(name, None)
+    noted[name] = what
+    if len(noted) > _MOST_NOTED:
+        del noted[next(iter(noted))]

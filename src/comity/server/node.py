@@ -5,47 +5,38 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from itertools import chain
 from random import Random
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from comity.errors import ComityError, Misuse
-from comity.event.event import Event
-from comity.event.formats.jsonlines import encode
 from comity.logs import log
 from comity.route.broker import RoutingBroker
 from comity.route.changes import Change, Hold
 from comity.route.filters import FilterPool, RouteFilter
 from comity.route.generic.broker import GenericControl, GenericOutgoing
 from comity.route.messages import Outgoing, Topic
-from comity.route.notices import RoutingNotice
 from comity.server.client_session import ClientSession
 from comity.server.collecting import ChangeCollector
 from comity.server.connection import NodeConnection
-from comity.server.delivery import BatchDelivery, Origin, Passing
+from comity.server.delivery import BatchDelivery
 from comity.server.figures import NodeFigures, code_of
 from comity.server.following import Followers
 from comity.server.holdings import Holdings
-from comity.server.intake import incoming
 from comity.server.link_session import LinkSession
 from comity.server.links import DialedLink, Links
 from comity.server.matching import EventMatching
-from comity.server.objections import RefusedLine, objections, refused
 from comity.server.parking import Parking
+from comity.server.passing import EventPassing
 from comity.server.receivers import CLIENT, EventReceiver, Flow
 from comity.server.settings import NodeSettings
-from comity.server.sharing import BatchSharing
 from comity.server.status import node_status
 from comity.server.topology import Circles, Tree
-from comity.wire import EventBatch, Frame, Hello, KeptSubscription, LogPosition, NodeStatus, Welcome
+from comity.wire import Hello, KeptSubscription, LogPosition, NodeStatus, Welcome
 
 if TYPE_CHECKING:
     from comity.server.ledger import Ledger
 
-_NOTICES = 1_000
-"""Notices that are published at once at the most."""
 _OBSERVE_S = 2.0
 Observe = Callable[[NodeStatus], None]
 Later = Callable[[ComityError | None], None]
@@ -67,15 +58,15 @@ class BrokerNode:
         self.topology = Circles(self.routing) if settings.is_generic else Tree(self.routing)
         self._followers = Followers(ledger) if ledger is not None else None
         self.delivery = BatchDelivery(self.receivers, ledger, self._lag)
-        self._matching = EventMatching(self.routing)
+        self.matching = EventMatching(self.routing)
+        self.events = EventPassing(self)
         self._holdings = Holdings()
-        self._collector = ChangeCollector(self._change)
+        self.collector = ChangeCollector(self._change)
         self._parking = Parking(self)
         self._loop = asyncio.get_running_loop()
         self.started_at = self._loop.time()
-        self._unnamed = self._notices = 0
-        self._untold: list[RoutingNotice] = []
-        self._is_telling = self._is_settling = False
+        self._unnamed = 0
+        self._is_settling = False
         self.observe: Observe | None = None
         self._observed_at = -_OBSERVE_S
         self.chance = Random(self.instance).random
@@ -136,7 +127,7 @@ class BrokerNode:
             self.figures.refuse(code_of(why))
         log("client gone", client=session.name, code=code_of(why))
         self._disconnect(session.key)
-        self._collector.flush()
+        self.collector.flush()
         self._apply(self._holdings.changes(self._holdings.leaving(session.key), self.now))
 
     def held(self, client: str, topic: Topic) -> dict[object, Hold]:
@@ -146,7 +137,7 @@ class BrokerNode:
 
     def hold(self, changes: Sequence[Change], then: Callable[[], None]) -> None:
         """Make changes soon, and then do something."""
-        self._collector.add(self._holdings.changes(changes, self.now), then)
+        self.collector.add(self._holdings.changes(changes, self.now), then)
 
     def keep(self, receiver: str, key: str, filter: RouteFilter, label: str, later: Later) -> None:
         """Keep a subscription in the store."""
@@ -235,7 +226,7 @@ class BrokerNode:
     def link_up(self, session: LinkSession) -> None:
         """A neighbour is there, and does not close a circle."""
         log("link up", neighbour=session.name, address=session.address or "")
-        self._collector.flush()
+        self.collector.flush()
         self._tell(self.topology.link_up(session.name, self.now))
         self._parking.up(session.name)
         self._connect(session.key, session.connection, session.taken)
@@ -250,7 +241,7 @@ class BrokerNode:
         log("link lost", level=logging.WARNING, neighbour=session.name, code=code_of(why))
         if not (was_counted and session.is_up):
             return
-        self._collector.flush()
+        self.collector.flush()
         self._disconnect(session.key)
         parked = self._parking.park(session.name)
         self._tell(self.routing.change(self._holdings.changes(parked, self.now), self.now))
@@ -258,7 +249,7 @@ class BrokerNode:
 
     def control(self, session: LinkSession, control: GenericControl) -> None:
         """A neighbour told what it wants, or has."""
-        self._collector.flush()
+        self.collector.flush()
         self._tell(self.topology.receive(session.name, control, self.now))
         released = self._parking.heard(session.name, control)
         if released:
@@ -309,88 +300,19 @@ class BrokerNode:
         if self.routing.has_work and not self._is_settling:
             self._is_settling = True
             self._loop.call_soon(self._settle)
-        self._untold += self.routing.take_notices()
-        if self._untold and not self._is_telling:
-            self._is_telling = True
-            self._loop.call_soon(self._publish_notices)
+        self.events.tell(self.routing.take_notices())
 
     def _settle(self) -> None:
         """Go on with a change that was too large for one step; events go between."""
         self._is_settling = False
         self._tell(self.routing.work())
 
-    def _publish_notices(self) -> None:
-        """Events about subscriptions and advertisements, for whoever subscribes to them."""
-        self._is_telling = False
-        notices, self._untold = self._untold, []
-        events: list[Event] = []
-        for notice in notices[:_NOTICES]:
-            self._notices += 1
-            id, at = f"{self.instance}-{self._notices}", datetime.now(UTC)
-            events.append(Event(id, f"/comity/brokers/{self.name}", notice.type, at, dict(notice.data())))
-        if events:
-            batch, own = EventBatch.of([encode(event) for event in events]), _Own()
-            self.delivery.take(own, Passing(batch, self._share(own, batch)))
-
-    # Events
-
-    def publish(self, session: ClientSession, frames: list[Frame]) -> None:
-        """A client publishes."""
-        for one in incoming(frames):
-            objected = objections(one.batch, self._may_publish(session.key))
-            bad = {refusal.row for refusal in objected}
-            rows = [row for row in range(len(one.batch)) if row not in bad] if bad else range(len(one.batch))
-            batch = one.batch.take(rows) if bad else one.batch
-            self.topology.news(None, batch)  # what a client publishes goes on, but does not come back
-            sharing = self._share(session, batch)
-            session.published += len(rows) - len(sharing.refused)
-            rejected = [refused(rows[at], why) for at, why in sharing.refused.items()]
-            self._refuse(session, one.position, objected, rejected)
-            self.delivery.take(session, Passing(batch, sharing, one.position, one.size))
-
-    def _refuse(self, session: ClientSession, position: int, *refusals: list[RefusedLine]) -> None:
-        found = sorted(chain.from_iterable(refusals))
-        for refusal in found:
-            self.figures.refuse(refusal.code)
-        if found:
-            session.refuse_events(position, found)
-
-    def _may_publish(self, client: str) -> Callable[[Event], bool] | None:
-        if not self.settings.policy.advertisements:
-            return None
-        self._collector.flush()
-        return lambda event: self.routing.may_publish(client, event)
-
-    def forward(self, session: LinkSession, frames: list[Frame]) -> None:
-        """A neighbour sends events."""
-        last = max(session.heard_position, self.links.position_of(session))
-        for one in incoming(frames, last):
-            session.events_in += len(one.batch)
-            if one.is_repeat:
-                session.heard_again(one)
-                continue
-            session.heard_position = max(session.heard_position, one.position)
-            batch = self.topology.news(session.name, one.batch)
-            session.repeats += len(one.batch) - len(batch)
-            sharing = self._share(session, batch)
-            self.delivery.take(session, Passing(batch, sharing, one.position, one.size))
-            for rejected in sharing.refused.values():
-                self.figures.refuse(rejected.faults[0].code)
-            session.unwanted += sharing.unwanted
-
-    def _share(self, origin: Origin, batch: EventBatch) -> BatchSharing:
-        self.figures.events_in += len(batch)
-        neighbour = origin.name if isinstance(origin, LinkSession) else None
-        sharing = self._matching.share(neighbour, origin.key, batch)
-        self.figures.unwanted += sharing.unwanted
-        return sharing
-
     # Time
 
     def tick(self) -> None:
         """Called several times a second."""
         self._end_leases()
-        self._matching.prepare()
+        self.matching.prepare()
         if self.observe is not None and self.now > self._observed_at + _OBSERVE_S:
             self._observed_at = self.now
             self.observe(self.status(0))
@@ -407,7 +329,7 @@ class BrokerNode:
     def _end_leases(self) -> None:
         overdue = self._holdings.overdue(self.now)
         if overdue:
-            self._collector.add(self._holdings.changes(overdue, self.now))
+            self.collector.add(self._holdings.changes(overdue, self.now))
 
     def _move_idle_cursor(self, receiver: EventReceiver) -> None:
         """Who has acknowledged all that was sent, and gets what is durable as it comes, is at the end of the log."""
@@ -436,19 +358,6 @@ class BrokerNode:
         if self._followers is not None:
             self._followers.close()
         await self.delivery.settle()
-
-
-class _Own:
-    """The origin of what the node itself publishes."""
-
-    key = ""
-
-    def finished(self, passing: Passing) -> None: ...
-
-    def failed(self, passing: Passing, error: ComityError) -> None: ...
-
-    def taken_with(self, position: int) -> tuple[tuple[str, LogPosition], ...]:
-        return ()
 
 
 async def _told(work: object, later: Later) -> None:
