@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter, deque
 
@@ -14,6 +15,8 @@ from comity.route.broker import RoutingBroker
 from comity.route.generic.broker import GenericBroker, GenericOutgoing
 from comity.route.generic.graph import LinkGraph, LinkState
 from comity.route.policy import Strategy
+
+SEEDS = range(200 if os.environ.get("COMITY_PROFILE") == "nightly" else 6)
 
 
 class GenericNetwork(Network):
@@ -123,7 +126,7 @@ def _random_graph(chance: random.Random, size: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("strategy", [Strategy.SIMPLE, Strategy.COVERING, Strategy.MERGING], ids=lambda one: one.value)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_network_with_circles_routes_along_a_tree(strategy: Strategy, seed: int) -> None:
     chance = random.Random(seed)
     edges = _random_graph(chance, 6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from typing import Any
 
@@ -82,7 +83,7 @@ class _Changing:
             self.broker.subscribe(name, self.next, filter, 0, durable=durable)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=1_000 if os.environ.get("COMITY_PROFILE") == "nightly" else 25)
 @given(open_filters(12), st.integers(0, 1000), st.sampled_from([Strategy.COVERING, Strategy.SIMPLE, Strategy.FLOODING]))
 def test_batches_go_where_single_events_go(texts: list[str], seed: int, strategy: Strategy) -> None:
     world = _Changing(strategy, texts, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
@@ -13,7 +14,7 @@ from comity.route.messages import Topic
 from comity.route.policy import Strategy
 
 STRATEGIES = list(Strategy)
-SEEDS = range(8)
+SEEDS = range(200 if os.environ.get("COMITY_PROFILE") == "nightly" else 8)
 
 
 @pytest.mark.parametrize("advertisements", [False, True], ids=["", "advertised"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 from collections import Counter, deque
 from itertools import pairwise
@@ -20,6 +21,7 @@ from comity.route.rendezvous.messages import OverlayControl, OverlayOutgoing, Ty
 from comity.route.rendezvous.node import RendezvousNode
 from comity.route.rendezvous.records import TypeRole
 
+SEEDS = range(200 if os.environ.get("COMITY_PROFILE") == "nightly" else 6)
 TYPES = ("house.Fire", "house.Water", "city.Bus")
 Held = dict[tuple[str, str, int], tuple[str, SmallFilter]]
 """By node, client and key: the type and the filter."""
@@ -197,7 +199,7 @@ def _graph(chance: random.Random, size: int) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("strategy", [Strategy.SIMPLE, Strategy.COVERING, Strategy.MERGING], ids=lambda one: one.value)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_events_go_to_whoever_wants_them_and_over_no_other_link(strategy: Strategy, seed: int) -> None:
     chance = random.Random(seed)
     edges = _graph(chance, 8)
@@ -234,7 +236,7 @@ def _take_all_back(overlay: Overlay) -> None:
     overlay.wanted, overlay.offered = {}, {}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_record_of_a_type_is_kept_by_the_nearest_nodes_whoever_joins_and_dies(seed: int) -> None:
     chance = random.Random(seed)
     overlay = Overlay(Strategy.COVERING, _graph(chance, 8), seed)
