@@ -182,3 +182,18 @@ def test_changes_rest_only_if_another_thread_matches_meanwhile(
     monkeypatch.setattr("comity.match.pace.RECENT_S", 1_000.0)
     index.add_all([profile(n) for n in range(20)])
     assert bool(rested) is rests
+
+
+def test_compacting_beside_changes_loses_none_of_them() -> None:
+    index, kept = LiveIndex([profile(n) for n in range(30)], is_shared=False), {n: profile(n) for n in range(30)}
+    thread = index.compact_beside()
+    for number in range(0, 30, 2):
+        index.remove(number)
+        del kept[number]
+    for number, added in zip(index.add_all([profile(n) for n in range(30, 50)]), range(30, 50), strict=True):
+        kept[number] = profile(added)
+    thread.join(60)
+    assert not thread.is_alive()
+    check(index, kept)
+    index.compact_beside().join(60)
+    check(index, kept)

@@ -71,6 +71,7 @@ class LiveIndex:
         self._lock = threading.Lock()
         """Who holds it may change which profiles there are, and the parts."""
         self._merging: threading.Thread | None = None
+        self._compacting: threading.Thread | None = None
         self._matched_at = -1.0
         self._parts = (_nothing(), _nothing(), _nothing())
         self._shown: tuple[ProfileIndex, ...] = ()
@@ -145,8 +146,21 @@ class LiveIndex:
 
     def compact(self) -> None:
         """Builds the large part again from all profiles, in the time of the caller; matching goes on."""
+        self._compact(self._pace())
+
+    def compact_beside(self) -> threading.Thread:
+        """The same in a thread of its own, which it gives; if one is at it already, that one."""
+        if self._compacting is None or not self._compacting.is_alive():
+            work = (self._pace_beside(),)
+            self._compacting = threading.Thread(
+                target=self._compact, args=work, name="comity-match-compact", daemon=True
+            )
+            self._compacting.start()
+        return self._compacting
+
+    def _compact(self, rest: Rest) -> None:
         ingredients, alive = self._from(0)
-        self._replace_main(build(ingredients, self._pace()), alive)
+        self._replace_main(build(ingredients, rest), alive)
 
     # Building
 

@@ -302,7 +302,7 @@ class _Numbered:
             self.filters.update(zip(numbers, filters, strict=True))
             self.size = numbers[-1] + 1
         if self.index.wants_compaction and len(self.numbers) > _COMPACTED:
-            self.index.compact()
+            self.index.compact_beside()  # which may take a second, and events do not wait for it
 
 
 _COMPACTED = 4096
