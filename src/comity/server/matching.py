@@ -38,13 +38,9 @@ class EventMatching:
 
     def share(self, neighbour: str | None, origin: str, batch: EventBatch) -> BatchSharing:
         """The shares of a batch that came from a neighbour, or (None) from a client."""
-        if self._matcher is None and self._is_loaded:
-            self._matcher = BatchMatcher(self._routing)
-        matcher = self._matcher
+        matcher = self._followed()
         if matcher is None:
             return shared(self._singly(neighbour, batch), origin)
-        if matcher.pending:
-            matcher.follow()
         lines = batch.lines() if len(batch) < SINGLY else _column(batch)
         return shared(matcher.match(neighbour, lines), origin)
 
@@ -61,13 +57,26 @@ class EventMatching:
         self.prepare()
         return gathered(directions, len(batch), refused)
 
+    def _followed(self) -> BatchMatcher | None:
+        """The indexes, with all that is wanted now; None until they are loaded."""
+        if self._matcher is None and self._is_loaded:
+            self._matcher = BatchMatcher(self._routing)
+        if self._matcher is not None and self._matcher.pending:
+            self._matcher.follow()
+        return self._matcher
+
     @property
     def is_loading(self) -> bool:
         """Whether the indexes are there, or will be soon."""
         return self._loading is not None or self._is_loaded
 
     def prepare(self) -> None:
-        """Called often: begins to load the indexes if there is much to match, or will be."""
+        """Called often: begins to load the indexes if there is much to match, or will be, and takes up changes.
+
+        So most of many subscriptions stand in the indexes before the next event comes.
+        """
+        if self._followed() is not None:
+            return
         is_much = self._tests > _PATIENCE or len(self._routing.filters()) > _MANY
         if is_much and not self.is_loading:
             self._loading = threading.Thread(target=self.load_now, name="comity-load-match", daemon=True)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from comity.server.ledger import Ledger
 
 _OBSERVE_S = 2.0
+_BUSY_S = 1.0
+"""Seconds between two ticks from which on the silence of others may be ours."""
 Observe = Callable[[NodeStatus], None]
 Later = Callable[[ComityError | None], None]
 
@@ -69,6 +71,7 @@ class BrokerNode:
         self._is_settling = False
         self.observe: Observe | None = None
         self._observed_at = -_OBSERVE_S
+        self._ticked_at = self._loop.time()
         self.chance = Random(self.instance).random
         if ledger is not None:
             self._remember(ledger)
@@ -320,7 +323,8 @@ class BrokerNode:
         if wakes_at is not None and wakes_at <= self.now:
             self._tell(self.routing.tick(self.now))
         sessions: list[LinkSession | ClientSession] = [*self.links.sessions.values(), *self.clients.values()]
-        for session in sessions:
+        was_busy, self._ticked_at = self.now > self._ticked_at + _BUSY_S, self.now
+        for session in sessions if not was_busy else ():  # else we have not yet read what they said
             session.connection.watch(self.settings.silence_s)
         for receiver in self.receivers.values():
             receiver.tell_dropped()
