@@ -13,7 +13,7 @@ from comity.event.taxonomy import Taxonomy
 from comity.event.types import EVENT, AttributeType, EventType
 from comity.testing.federations import federation_texts, write_texts
 
-EXAMPLES = sorted(path for path in (Path(__file__).parents[2] / "examples").iterdir() if path.is_dir())
+EXAMPLES = sorted(path.parent for path in (Path(__file__).parents[2] / "examples").glob("*/federation.yaml"))
 
 NORTH = {"types": {"Fire": {"attributes": {"heat": "float degC", "room": "string"}}}}
 SOUTH = {"types": {"Blaze": {"attributes": {"warmth": "float [degF]"}}}}

@@ -25,7 +25,7 @@ from comity.testing.expressions import SAMPLE, filters
 from comity.testing.federations import federation_texts, load_texts
 from comity.testing.records import good_events
 
-EXAMPLES = sorted(path for path in (Path(__file__).parents[2] / "examples").iterdir() if path.is_dir())
+EXAMPLES = sorted(path.parent for path in (Path(__file__).parents[2] / "examples").glob("*/federation.yaml"))
 
 
 def of(condition: Expression) -> Plan:
