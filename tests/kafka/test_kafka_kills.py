@@ -15,14 +15,13 @@ import pytest
 
 from tests.integration.chaos import PROFILES, Plant, differences, encoded, expected, told_by
 from tests.integration.disturbed import CODES, Running, disturb, wait_until
-from tests.integration.test_chaos import CLUSTER, NIGHTLY, SEED
+from tests.integration.test_chaos import NIGHTLY, SEED
 from tests.kafka.broker import Kafka
 from tests.kafka.jars import CONNECTOR, jars
 from tests.kafka.test_topics import topics
 
 KILLS = 40 if NIGHTLY else 2
 VICTIMS = ("driver", "java", "all", "workers")
-ON_A_CLUSTER = ("stalled", "executor", "driver", "workers")
 PLANT = """\
 domain: plant
 types:
@@ -35,11 +34,7 @@ sources:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "on", [pytest.param((), id="here"), pytest.param(CLUSTER, id="cluster", marks=pytest.mark.nightly)]
-)
-def test_topics_among_kills_lose_and_repeat_nothing(kafka: Kafka, on: tuple[str, ...], tmp_path: Path) -> None:
-    """On a cluster tasks that hang have doubles, which the broker must tell apart."""
+def test_topics_among_kills_lose_and_repeat_nothing(kafka: Kafka, tmp_path: Path) -> None:
     chance, come, gone = Random(SEED), kafka.topic(), topics(kafka)
     plant = Plant(tmp_path, chance)
     plant.federation.mkdir(parents=True)
@@ -47,14 +42,13 @@ def test_topics_among_kills_lose_and_repeat_nothing(kafka: Kafka, on: tuple[str,
     (plant.federation / "profiles.yaml").write_text(PROFILES)
     connector = "spark.jars=" + ",".join(str(jar) for jar in jars(CONNECTOR))
     address = f"kafka://{kafka.servers}/{gone}"
-    options = ("--results", "kafka", "--out", address, "--state", str(plant.out), *on, "--spark-config", connector)
+    options = ("--results", "kafka", "--out", address, "--state", str(plant.out), "--spark-config", connector)
     started = [Running.of(plant, *options)]
     try:
         for number in range(KILLS):
             if started[-1].is_over():
                 started.append(Running.of(plant, *options))
-            victims = ON_A_CLUSTER if on else VICTIMS
-            kill_in_a_round(kafka, come, plant, started[-1], number, victims[number % len(victims)])
+            kill_in_a_round(kafka, come, plant, started[-1], number, VICTIMS[number % len(VICTIMS)])
         started[-1].end()
         started.append(Running.of(plant, *options, "--until-empty"))
         assert started[-1].wait() == 0, "".join(started[-1].errors)

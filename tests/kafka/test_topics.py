@@ -24,6 +24,7 @@ from comity.connect.topics.place import Topics, read_config
 from comity.connect.topics.target import TopicTarget
 from comity.federation import load
 from comity.pipeline.frame_stream import FixedFederation, FrameStream
+from comity.pipeline.write import refuse_doubles
 from comity.run.request import RunRequest
 from comity.run.sources import event_sources
 from comity.run.stored import run_stored
@@ -147,6 +148,13 @@ def test_of_two_tasks_of_one_bucket_one_counts(kafka: Kafka) -> None:
     third = parts.open(3)
     assert third.is_again
     third.close()
+
+
+def test_a_spark_that_begins_doubles_of_tasks_is_refused() -> None:
+    refuse_doubles("false")
+    with pytest.raises(Misuse) as refused:
+        refuse_doubles("true")
+    assert refused.value.code == "task-doubles"
 
 
 def test_what_no_broker_takes_is_told_among_the_rejected(kafka: Kafka) -> None:

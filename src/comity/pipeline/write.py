@@ -27,8 +27,8 @@ from comity.connect.key_files import DeliveredKeys, as_keys, map_keys
 from comity.connect.notification import key_digests
 from comity.connect.tables.parts import TableFile
 from comity.connect.target import ResultParts
-from comity.connect.topics.parts import TopicPart
-from comity.errors import Permanent, Place
+from comity.connect.topics.parts import TopicPart, TopicParts
+from comity.errors import Misuse, Permanent, Place
 from comity.event.formats.table import is_file_fault
 from comity.event.reasons import ReasonCounts
 from comity.limits import Limits, limits
@@ -41,6 +41,7 @@ from comity.storage.place import Storage
 WRITER_COLUMNS = (BUCKET, "to", "profile", "source", "id")
 _DONE = "bucket int, done binary"
 _DONE_ARROW = pa.schema([("bucket", pa.int32()), ("done", pa.binary())])
+_SPECULATION = "spark.speculation"
 _EXCLUDED = "spark.sql.adaptive.optimizer.excludedRules"
 _DROPS_EMPTY = "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
 
@@ -266,6 +267,8 @@ class BatchWriting:
 
     def write(self, rows: DataFrame) -> None:
         """Write rows that were brought together by bucket."""
+        if isinstance(self.writer.parts, TopicParts):
+            refuse_doubles(rows.sparkSession.conf.get(_SPECULATION, "false"))
         self.take(self.next.write(rows))
 
     @property
@@ -289,6 +292,16 @@ def keeping_observations(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.set(_EXCLUDED, before)
+
+
+def refuse_doubles(speculation: str | None) -> None:
+    """Raise `Misuse` if Spark begins doubles of slow tasks.
+
+    The broker shuts out the first of two writers, so they would shut out each other.
+    """
+    if speculation == "true":
+        hint = f"leave out {_SPECULATION}=true"
+        raise Misuse("topics cannot be written by tasks that have doubles", code="task-doubles", hint=hint)
 
 
 def _not_shared(path: Path) -> Permanent:
