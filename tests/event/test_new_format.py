@@ -16,6 +16,7 @@ from comity.event.formats import table
 from comity.event.formats.jsonlines import Rejected
 from comity.event.formats.table import FileFormat, Form, OnSpark, format_of
 from comity.run.choice import Estimate
+from comity.run.sources import StoredFiles
 
 HEAD = ("id", "source", "type", "room")
 
@@ -45,7 +46,7 @@ def test_a_new_format_is_read(tmp_path: Path) -> None:
     assert [one.data for one in found if isinstance(one, Event)] == [{"room": "attic"}, {"room": "hall"}]
     assert format_of("a.pipes") is PIPES
     assert event_files(tmp_path) == [tmp_path / "a.pipes"]
-    assert Estimate.of([str(tmp_path / "a.pipes")]).bytes == 2 * (tmp_path / "a.pipes").stat().st_size
+    assert Estimate.of(StoredFiles([str(tmp_path / "a.pipes")])).bytes == 2 * (tmp_path / "a.pipes").stat().st_size
 
 
 @pytest.mark.usefixtures("pipes")

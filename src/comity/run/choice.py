@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from comity.event.formats.table import format_of
 from comity.run.request import Engine
-from comity.run.sources import StoredFiles
+
+if TYPE_CHECKING:  # it takes a while to import, and commands choose an engine by its name only
+    from comity.run.sources import StoredFiles
 
 _HERE_BYTES_PER_S, _SPARK_BYTES_PER_S = 4_000_000, 100_000_000
 _SPARK_START_S = 6.0
