@@ -7,6 +7,7 @@ from tests.conftest import ROOT
 
 from comity.engine import Notification
 from comity.engine.live import STORED, LiveEngine
+from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.files import read_events
 from comity.expression.bind import bind_text
@@ -68,6 +69,33 @@ def test_what_only_a_federation_knows_is_asked_for_by_type_alone() -> None:
 
 def test_nobody_else_s_profiles_are_in_a_half() -> None:
     assert receiving_half(_plan("heat > 212"), "plant").routes == ()
+
+
+def test_a_profile_that_wants_some_members_only_is_refused() -> None:
+    """What comes from a network does not say whose it was, and what is out of scope must not be delivered."""
+    house = {"types": {"Fire": {"attributes": {"heat": "int"}}}}
+    members = {name: {"type": "Fire", "map": "same"} for name in ("north", "south")}
+    plan = compile_plan(
+        load(
+            {
+                "domains": {"north": house, "south": house, "station": house},
+                "contracts": {
+                    "fire": {
+                        "types": {"Alarm": {"attributes": {"heat": "int"}}},
+                        "members": members,
+                        "observers": {"station": {"type": "Fire", "map": "same"}},
+                    }
+                },
+                "profiles": {
+                    "all": {"domain": "station", "on": "Fire"},
+                    "some": {"domain": "station", "on": "Fire", "scope": ["north"]},
+                },
+            }
+        )
+    )
+    with pytest.raises(Misuse, match="some members only") as refused:
+        receiving_half(plan, "station")
+    assert refused.value.code == "origin-not-told"
 
 
 def _notified(engine: LiveEngine, events: list[Event]) -> set[tuple[str, str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from comity.contract.mapping import Mapping
+from comity.errors import Misuse
 from comity.event.event import Event
 from comity.event.types import EventType
 from comity.event.validate import Fault
@@ -54,7 +55,12 @@ def publications(plan: Plan) -> tuple[ContractPublication, ...]:
 
 
 def receiving_half(plan: Plan, subscriber: str) -> Plan:
-    """What is left to do for a subscriber to whom events come as contracts have them; its own come as they are."""
+    """What is left to do for a subscriber to whom events come as contracts have them; its own come as they are.
+
+    An event of a contract does not say whose it was. A profile that wants those of some members only, because of its
+    scope or because it is not to hear its own domain, is refused where others tell such events, too.
+    """
+    _check_origins(plan, subscriber)
     routes: dict[str, Route] = {}
     for route in plan.routes:
         met = route.meeting_type
@@ -71,6 +77,25 @@ def receiving_half(plan: Plan, subscriber: str) -> Plan:
     return replace(
         plan, routes=tuple(routes.values()), types=tuple(types.values()), abstract_types=(), patterns=patterns
     )
+
+
+def _check_origins(plan: Plan, subscriber: str) -> None:
+    told: dict[str, set[tuple[str, str]]] = {}
+    taken: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for route in plan.routes:
+        if route.mediate is not None:
+            met, origin = route.meeting_type.qualified_name, (route.source.key, route.mediate.key)
+            told.setdefault(met, set()).add(origin)
+            for one in route.deliveries:
+                if one.subscriber == subscriber:
+                    taken.setdefault((one.profile, met), set()).add(origin)
+    for (profile, met), origins in taken.items():
+        if origins != told[met]:
+            message = (
+                f"the profile {profile} wants events {met} of some members only, which a network cannot tell apart"
+            )
+            hint = "leave out its scope, or run the federation in one place"
+            raise Misuse(message, code="origin-not-told", hint=hint)
 
 
 def network_filters(half: Plan) -> tuple[str, ...]:
