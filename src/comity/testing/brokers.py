@@ -16,6 +16,8 @@ import comity
 from comity.wire import NodeStatus
 
 _PAUSE_S = 0.1
+_PATIENCE_S = 120.0
+"""How long brokers may take until they agree."""
 
 
 @asynccontextmanager
@@ -66,20 +68,21 @@ async def statuses(addresses: dict[str, str]) -> dict[str, NodeStatus]:
 
 
 async def _linked(addresses: dict[str, str]) -> None:
-    """Wait until all links are up."""
-    while sum(link.is_up for one in (await statuses(addresses)).values() for link in one.links) < 2 * (
-        len(addresses) - 1
-    ):
-        await asyncio.sleep(_PAUSE_S)
+    """Wait until all links are up, which both ends of each have to say."""
+    ends = 2 * (len(addresses) - 1)
+    async with asyncio.timeout(_PATIENCE_S):
+        while sum(link.is_up for one in (await statuses(addresses)).values() for link in one.links) < ends:
+            await asyncio.sleep(_PAUSE_S)
 
 
 async def settled(addresses: dict[str, str]) -> None:
     """Wait until nobody tells anybody anything new: what was said was heard, and the next look sees the same."""
     before = None
-    while True:
-        links = [link for one in (await statuses(addresses)).values() for link in one.links]
-        said = sum(link.control_out for link in links)
-        if said == sum(link.control_in for link in links) and said == before:
-            return
-        before = said
-        await asyncio.sleep(_PAUSE_S)
+    async with asyncio.timeout(_PATIENCE_S):
+        while True:
+            links = [link for one in (await statuses(addresses)).values() for link in one.links]
+            said = sum(link.control_out for link in links)
+            if said == sum(link.control_in for link in links) and said == before:
+                return
+            before = said
+            await asyncio.sleep(_PAUSE_S)
