@@ -143,6 +143,18 @@ class Limits:
     """Characters of one filter in a network of brokers."""
     max_client_subscriptions: int = 10_000
     """Subscriptions that one client of a broker may have."""
+    max_gateway_message_bytes: int = 1_048_576
+    """Bytes of one message between gateways; a longer one is not read."""
+    max_gateway_message_elements: int = 50_000
+    """Elements of one such message, if it is XML."""
+    max_gateway_message_levels: int = 64
+    """Levels of elements of one such message, if it is XML."""
+    max_gateway_message_s: int = 2_592_000
+    """Seconds from when a message between gateways is sent until it expires."""
+    max_remembered_messages: int = 10_000
+    """Messages of one domain, which have not expired, by which a gateway knows one that comes again."""
+    max_contract_revisions: int = 10_000
+    """Forms of contracts, proposed, refused and in force, that a gateway knows of."""
     max_landed_rows: int = 50_000
     """Records of one file that a live source lands in."""
     max_landed_bytes: int = 33_554_432

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from comity.errors import ComityError
+from comity.errors import ComityError, Misuse
 from comity.event import AttributeType, Event, EventType, Kind, Rejected, Taxonomy, decode, read_events
 from comity.event.formats.xml.records import read_xml_lines
 from comity.event.formats.xml.write import HEAD, TAIL, encode_xml
@@ -21,6 +21,7 @@ from comity.event.schemas.formats import FORMATS
 from comity.expression.parse import as_filter, parse
 from comity.expression.render import render
 from comity.federation.files import load
+from comity.gateway.messages import Encoding, canonical, decode_gateway_message, encode_gateway_message
 from comity.language.fedreg.read import read_fedreg
 from comity.language.files import parse_profiles
 from comity.language.rdl.read import parse_rdl
@@ -31,6 +32,7 @@ from comity.wire import Frame, FrameReader, decode_message, encode_message
 from comity.wire.faults import ProtocolFault
 from tests.event import hostile
 from tests.fuzz.target import Target
+from tests.gateway.messages import EVERY_GATEWAY_MESSAGE
 from tests.wire.messages import EVERY_MESSAGE
 
 ROOT = Path(__file__).parent.parent.parent
@@ -124,6 +126,15 @@ def _wire(data: bytes) -> None:
             assert encode_message(decode_message(Frame(frame.kind, again[5], again))) == again, "as it was written"
 
 
+def _gateway_message(data: bytes) -> None:
+    with suppress(Misuse):
+        message = decode_gateway_message(data)
+        assert decode_gateway_message(encode_gateway_message(message)) == message, "what is written is read as the same"
+        with suppress(Misuse):  # JSON says more than XML can
+            again = encode_gateway_message(message, Encoding.XML)
+            assert canonical(decode_gateway_message(again)) == canonical(message), "and so is XML"
+
+
 def _check_file(name: str, data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -202,6 +213,12 @@ def _messages() -> Iterator[bytes]:
     yield b"".join(map(encode_message, EVERY_MESSAGE[:4]))
 
 
+def _gateway_messages() -> Iterator[bytes]:
+    for message in EVERY_GATEWAY_MESSAGE.values():
+        yield encode_gateway_message(message)
+        yield encode_gateway_message(message, Encoding.XML)
+
+
 def _written_types() -> Iterator[bytes]:
     yield from (format.write(_TYPES, {}).encode() for format in FORMATS.values())
 
@@ -217,6 +234,7 @@ TARGETS = {
     "xml": Target(_xml, _elements),
     "parquet": Target(_parquet, _tables),
     "wire": Target(_wire, _messages),
+    "gateway": Target(_gateway_message, _gateway_messages),
     "schemas": Target(_schemas, _written_types),
 }
 if __name__ == "__main__":  # one input again: python -m tests.fuzz.targets xml FILE
