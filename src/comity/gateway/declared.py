@@ -47,7 +47,9 @@ def _files(declaration: Declaration) -> list[str]:
     found = [str(given.get("file")) for given in _entries(declaration, "functions")]
     found += [str(given["file"]) for given in _entries(declaration, "tables") if "file" in given]
     for role in ("members", "observers"):
-        parts = [part for given in _values(declaration, role) for part in (given if isinstance(given, list) else [given])]
+        parts = [
+            part for given in _values(declaration, role) for part in (given if isinstance(given, list) else [given])
+        ]
         found += [str(part["xslt"]) for part in parts if isinstance(part, dict) and "xslt" in part]
     return sorted(found)
 

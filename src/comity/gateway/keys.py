@@ -95,7 +95,7 @@ def key_id(public: str) -> str:
     """The short name of a public key.
 
     >>> key_id("GOf3PsZWjgS4YZjg9sbr9y6bnaTxi12z/qAo6MGUpn8=")
-    '02cb91df25b4fd4f'
+    '6efde922093fb662'
     """
     return blake2b(public.encode(), digest_size=8).hexdigest()
 
