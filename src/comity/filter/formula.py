@@ -248,14 +248,14 @@ def _range_test(node: Between | In, space: Space, positive: bool) -> Formula:
     operand = node.operand
     if isinstance(node, Between):
         tests = [Compare(">=", operand, node.low), Compare("<=", operand, node.high)]
-        inside: Expression = conjunction(list(tests))
-        fitting: Expression = conjunction([disjunction([test, _opposite(test)]) for test in tests])
+        inside, join = conjunction(list(tests)), conjunction
     else:
-        equals = [Compare("=", operand, item) for item in node.items]
-        inside = disjunction(list(equals))
-        fitting = disjunction([disjunction([test, _opposite(test)]) for test in equals])
-    whole = conjunction([fitting, Not(inside)]) if node.negated else inside
-    return formula(whole, space, positive)
+        tests = [Compare("=", operand, item) for item in node.items]
+        inside, join = disjunction(list(tests)), disjunction
+    if not node.negated:
+        return formula(inside, space, positive)
+    fitting = join([disjunction([test, _opposite(test)]) for test in tests])
+    return formula(conjunction([fitting, Not(inside)]), space, positive)
 
 
 def _opposite(test: Compare) -> Compare:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from comity.expression.scope import Scope
 from comity.expression.tree import Expression
 from comity.filter.index.filter_set import FilterSet, Shapes
+from comity.route.boxes import UNSURE, BoxIndex, FoundCover, Suits
 from comity.route.parts import PartsIndex
 from comity.route.route_filter import RouteFilter
 
@@ -56,7 +57,7 @@ class CoverIndex:
     def __init__(self) -> None:
         self._known, self._kept = _Uses(), _Uses()
         self._filters = FilterSet(Scope())
-        self._parts = PartsIndex()
+        self._parts, self._boxes = PartsIndex(), BoxIndex()
         self._asked: _Asked | None = None
         self._remembers = False
         self._around: Answers = {}
@@ -83,18 +84,23 @@ class CoverIndex:
     def keep(self, filter: RouteFilter) -> None:
         """Somebody is told this filter: it counts in answers."""
         if self._kept.begin(filter) and not self._remembers:
-            self._parts.add(filter)
-            self._filters.add(filter, filter.tree, self._about(filter).shapes)
+            self._put(filter, self._about(filter).shapes)
 
     def release(self, filter: RouteFilter) -> None:
         """One who was told it is so no longer."""
         if self._kept.end(filter) and not self._remembers:
             self._parts.remove(filter)
+            self._boxes.remove(filter)
             self._filters.remove(filter)
 
-    def plainly_around(self, filter: RouteFilter) -> Iterable[RouteFilter]:
-        """Filters that cover this one, as is told without much ado; perhaps not all that are kept."""
-        return () if self._remembers else self._parts.covering(filter)
+    def plain_cover(self, filter: RouteFilter, suits: Suits) -> FoundCover:
+        """A filter that covers this one and suits, as far as that is told without much ado."""
+        if self._remembers:
+            return UNSURE
+        cover = next((other for other in self._parts.covering(filter) if suits(other)), None)
+        if cover is not None:
+            return FoundCover(cover, is_sure=True)
+        return self._boxes.cover(filter, self._about(filter).shapes[0], suits)
 
     def around(self, filter: RouteFilter) -> Collection[RouteFilter]:
         """Filters that cover this one, among them all such that are kept; not itself."""
@@ -150,8 +156,12 @@ class CoverIndex:
         self._within.clear()
         self._filters = FilterSet(Scope())
         for filter in self._kept:
-            self._parts.add(filter)
-            self._filters.add(filter, filter.tree)
+            self._put(filter, self._filters.shapes(filter.tree))
+
+    def _put(self, filter: RouteFilter, shapes: Shapes) -> None:
+        self._parts.add(filter)
+        self._boxes.add(filter, shapes[0])
+        self._filters.add(filter, filter.tree, shapes)
 
 
 class MeetingIndex:

@@ -229,7 +229,9 @@ class ValueSet:
 
 
 def _common_numbers(left: NumberSet, right: NumberSet) -> NumberSet:
-    return left if left is right or not left.cuts else left.intersect(right)
+    if left is right or not left.cuts:
+        return left
+    return left.intersect(right) if right.cuts else NumberSet.none(left.discrete or right.discrete)
 
 
 def _number_value(number: int | float | Fraction, discrete: bool) -> int | float | Fraction:

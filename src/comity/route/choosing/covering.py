@@ -99,10 +99,16 @@ class Uncovered(SingleChooser):
 
     def _find_cover(self, interest: Interest) -> RouteFilter | None:
         filter = interest.filter
-        for outer in (filter.known_cover, *self._covers.plainly_around(filter)):
-            if outer is not None and self._may_hide(outer, interest):
-                return outer
-        return next((o for o in _common(self._covers.around(filter), self._shown) if self._may_hide(o, interest)), None)
+
+        def may_hide(outer: RouteFilter) -> bool:
+            return self._may_hide(outer, interest)
+
+        if filter.known_cover is not None and may_hide(filter.known_cover):
+            return filter.known_cover
+        plain = self._covers.plain_cover(filter, may_hide)
+        if plain.is_sure:
+            return plain.cover
+        return next((o for o in _common(self._covers.around(filter), self._shown) if may_hide(o)), None)
 
     def _may_hide(self, outer: RouteFilter, interest: Interest) -> bool:
         shown = self._shown.get(outer)
