@@ -92,7 +92,7 @@ def measure_index(
     per_event = len(matches.ids) / EVENTS
     whole = Result("index", EVENTS / seconds, per_event, build, index.nbytes / len(profiles))
     ranks = rank_batch(index.rankings, batch, {})
-    seconds, _ = best(lambda: index.match_ranks(ranks, batch), runs)
+    seconds, _ = best(lambda: index.match_ranks(ranks, lambda: batch), runs)
     kernel = Result("index, kernel", EVENTS / seconds, per_event)
     rows = rows_of(batch.slice(0, 500))
     index.match_one(rows[0])

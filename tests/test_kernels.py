@@ -13,7 +13,14 @@ import pytest
 import comity
 
 ROOT = Path(comity.__file__).parent
-FOLDERS = ("event/scan/kernels", "match/kernels", "pattern/flat/kernels", "pattern/kernels", "simulate/kernels")
+FOLDERS = (
+    "event/scan/kernels",
+    "match/kernels",
+    "pattern/flat/kernels",
+    "pattern/kernels",
+    "route/kernels",
+    "simulate/kernels",
+)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -103,7 +103,7 @@ def test_the_index_of_links_has_only_what_no_other_filter_covers(strategy: Strat
     entries = tuple(Entry(number, world.pool.read(text)) for number, text in enumerate(texts))
     world.broker.receive("left", Update(Topic.SUBSCRIPTIONS, entries), 0)
     world.matcher.follow()
-    assert len(world.matcher._links.numbers) == 1
+    assert len(world.matcher._index.numbers) == 1
     world.broker.receive("left", Update(Topic.SUBSCRIPTIONS, removed=(0,)), 0)
     world.matcher.follow()
-    assert [filter.text for filter in world.matcher._links.numbers] == ["n > 1"] * (strategy is Strategy.SIMPLE)
+    assert [filter.text for filter in world.matcher._index.numbers] == ["n > 1"] * (strategy is Strategy.SIMPLE)

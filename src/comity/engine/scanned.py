@@ -67,7 +67,9 @@ class LineTests:
         if self._scanner is None or self._window != window:
             from comity.event.scan.scanner import LineScanner  # its kernels take a second to load
 
-            ends = {"earliest_us": microseconds(window.earliest), "latest_us": microseconds(window.latest)}
-            self._scanner = LineScanner(self._types, require_time=True, simple_names=False, **ends)
+            earliest, latest = microseconds(window.earliest), microseconds(window.latest)
+            self._scanner = LineScanner(
+                self._types, require_time=True, earliest_us=earliest, latest_us=latest, simple_names=False
+            )
             self._window = window
         return self._scanner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from comity.event.kinds import Kind
+from comity.event.scan.lanes import LaneGroup
 from comity.event.types import AttributeType
 from comity.expression.evaluate import AttributeReader
 from comity.expression.tree import Expression
@@ -20,6 +21,7 @@ from comity.match.channels import Ints, Path
 from comity.match.columns import column_at
 from comity.match.finish import Conditions, finish, targets_of
 from comity.match.kernels.arrays import Postings
+from comity.match.lanes import rank_lanes
 from comity.match.pace import Rest, no_rest
 from comity.match.postings import build_postings
 from comity.match.predicates import Predicates, read_predicates
@@ -116,16 +118,20 @@ class ProfileIndex:
 
     def match(self, batch: pa.RecordBatch) -> Matches:
         """The profiles that match each event of a batch."""
-        return self.match_ranks(rank_batch(self.rankings, batch, self.declared), batch)
+        return self.match_ranks(rank_batch(self.rankings, batch, self.declared), lambda: batch)
 
-    def match_ranks(self, ranks: Ints, batch: pa.RecordBatch) -> Matches:
-        """The same for a batch whose ranks are known."""
+    def match_lanes(self, group: LaneGroup) -> Matches:
+        """The same for events that were just scanned; nothing is declared of their attributes."""
+        return self.match_ranks(rank_lanes(self.rankings, group), group.batch)
+
+    def match_ranks(self, ranks: Ints, batch: Callable[[], pa.RecordBatch]) -> Matches:
+        """The same for events whose ranks are known; of most no columns are needed then."""
         offsets, targets = self._workspace().match(self.postings, ranks)
         rows: list[BatchRows] = []
 
         def batch_rows() -> BatchRows:
             if not rows:
-                rows.append(BatchRows(batch, self.declared))
+                rows.append(BatchRows(batch(), self.declared))
             return rows[0]
 
         return Matches(*finish(offsets, targets, self.conditions, self.tests, batch_rows))

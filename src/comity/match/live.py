@@ -9,13 +9,15 @@ rest while matching goes on (`pace.py`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from math import isqrt
 from time import monotonic
 
 import numpy as np
 import pyarrow as pa
 
 from comity.errors import Misuse
+from comity.event.scan.lanes import LaneGroup
 from comity.event.types import AttributeType
 from comity.expression.evaluate import AttributeReader
 from comity.expression.tree import Expression
@@ -27,7 +29,7 @@ from comity.match.reading import Flags, ReadProfiles
 from comity.match.rebuild import Ingredients, build
 
 MAX_LATEST = 64
-"""Profiles of the tiny part from which on they move to the small one."""
+"""Profiles of the tiny part from which on they move to the small one, if they come one by one."""
 MAX_CHANGED_SHARE = 0.5
 """Changes, as a share of all profiles, from which on it is time to compact."""
 
@@ -91,11 +93,18 @@ class LiveIndex:
 
     def match(self, batch: pa.RecordBatch) -> Matches:
         """The profiles that match each event of a batch, as they are when the call begins."""
+        return self._match(lambda part: part.match(batch), batch.num_rows)
+
+    def match_lanes(self, group: LaneGroup) -> Matches:
+        """The same for events that were just scanned."""
+        return self._match(lambda part: part.match_lanes(group), len(group.rows))
+
+    def _match(self, match: Callable[[ProfileIndex], Matches], events: int) -> Matches:
         self._matched_at = monotonic()
-        found = [part.match(batch) for part in self._shown]
+        found = [match(part) for part in self._shown]
         self._matched_at = monotonic()
         if not found:
-            return Matches(np.zeros(batch.num_rows + 1, np.int64), np.zeros(0, np.int32))
+            return Matches(np.zeros(events + 1, np.int64), np.zeros(0, np.int32))
         whole = found[0]
         for more in found[1:]:
             whole = joined(whole, more)
@@ -125,11 +134,12 @@ class LiveIndex:
         pace = self._pace()
         with self._writing:
             added = self._read(list(profiles), pace)
-            if len(self._alive) - self._latest_from <= MAX_LATEST or len(added) == 1:
+            most = self._most_latest(len(added))
+            if len(self._alive) - self._latest_from <= most or len(added) == 1:
                 self._show_latest(pace)
             else:
                 self._show_recent(pace)
-            if len(self._alive) - self._latest_from > MAX_LATEST and self._merging is None:
+            if len(self._alive) - self._latest_from > most and self._merging is None:
                 self._merging = threading.Thread(target=self._merge_latest, name="comity-match-merge", daemon=True)
                 self._merging.start()
             return list(added)
@@ -163,6 +173,14 @@ class LiveIndex:
         self._replace_main(build(ingredients, rest), alive)
 
     # Building
+
+    def _most_latest(self, added: int) -> int:
+        """Profiles of the tiny part from which on they move to the small one, when so many come at once.
+
+        The tiny part is built with every addition, the small one each time that it takes in the tiny one: with this
+        size both cost the same, and a profile is built again as seldom as can be.
+        """
+        return max(MAX_LATEST, isqrt(added * (self._latest_from - self._recent_from)))
 
     def _read(self, profiles: list[Expression], rest: Rest) -> range:
         """Reads profiles, which no part shows yet."""

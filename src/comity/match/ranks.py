@@ -143,6 +143,16 @@ class Ranking:
         texts, places = list(self._known_texts), self._texts.bounds.tolist()
         return places, [texts[place] for place in places]
 
+    @property
+    def float_scale(self) -> NumberScale:
+        """What a kernel ranks floats by."""
+        return self._scale(float)
+
+    @property
+    def texts(self) -> KnownTexts:
+        """What a kernel ranks texts by."""
+        return self._texts
+
     # A column
 
     def of_column(self, column: pa.Array | None, out: Ints, declared_as_time: bool = False) -> None:

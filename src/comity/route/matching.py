@@ -1,35 +1,30 @@
 """Where batches of events go: the question of `RoutingBroker.route` for many lines at once.
 
-Lines are read as columns and matched by two indexes: one of the filters of the broker's own clients, each of which is
-told, and one of those of neighbours, where a hit is enough. Both follow the broker's tables by changes in groups, for
-an index takes hundreds of filters in nearly the time of one.
+Lines are read as columns and matched by one index: of the filters of the broker's own clients, each of which is told,
+and of those of neighbours that no other one of the same neighbour covers, where a hit is enough. It follows the tables
+of the broker by changes in groups, for an index takes hundreds of filters in nearly the time of one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from comity.event.formats.jsonlines import Rejected, decode
-from comity.filter.index.columns import Growing
-from comity.match.index import Matches
+from comity.event.scan.lanes import LaneGroup
 from comity.match.live import LiveIndex
 from comity.route.broker import Directions, RoutingBroker
-from comity.route.choosing.covering import Uncovered
-from comity.route.filters import FilterPool
-from comity.route.messages import Key
+from comity.route.holder_table import ClientEvents, HolderTable
+from comity.route.link_flags import LinkFlags
 from comity.route.open_types import OpenTypes
+from comity.route.passed import NO_ROWS, PassedFilters, Rows, rows_among
 from comity.route.policy import Strategy
 from comity.route.route_filter import RouteFilter
-from comity.route.wanted import HERE, Interest, Wanted
-
-Rows = NDArray[np.int64]
-"""Events by their place in the batch, ascending."""
+from comity.route.wanted import HERE, Wanted
 
 SINGLY = 24
 """Events of a batch below which each is decoded and matched by itself, which is quicker then."""
@@ -46,17 +41,15 @@ class BatchDirections:
     """The events that each neighbour gets; who gets none is not there."""
     durable_neighbours: dict[str, Rows] = field(default_factory=dict)
     """Those of them that somebody behind the neighbour must not miss."""
-    clients: dict[str, dict[int, list[Key]]] = field(default_factory=dict)
+    clients: dict[str, ClientEvents] = field(default_factory=dict)
     """The events that each client of the broker gets, with the subscriptions that match."""
-    durable_clients: dict[str, set[int]] = field(default_factory=dict)
-    """Those of them that the client must not miss."""
     refused: dict[int, Rejected] = field(default_factory=dict)
     """Lines that are no events; they go nowhere."""
 
     def of(self, row: int) -> Directions:
         """Where one of the events goes."""
-        clients = {client: tuple(found[row]) for client, found in self.clients.items() if row in found}
-        durable = tuple(client for client in clients if row in self.durable_clients.get(client, ()))
+        clients = {client: found.keys_of(row) for client, found in self.clients.items() if row in found.rows}
+        durable = tuple(client for client in clients if row in self.clients[client].durable)
         return Directions(clients, _with(row, self.neighbours), durable, _with(row, self.durable_neighbours))
 
 
@@ -67,6 +60,7 @@ def _with(row: int, rows: dict[str, Rows]) -> tuple[str, ...]:
 class BatchMatcher:
     """Matches batches for one broker. `follow` has to be called for changes to count.
 
+    >>> from comity.route.filters import FilterPool
     >>> from comity.route.policy import Policy
     >>> pool = FilterPool()
     >>> broker = RoutingBroker("one", Policy(), pool)
@@ -74,19 +68,18 @@ class BatchMatcher:
     >>> _ = broker.subscribe("Ada", 1, pool.read("price > 45"), 0)
     >>> matcher.follow()
     >>> lines = [b'{"id": "%d", "source": "/a", "type": "Quote", "data": {"price": %d}}' % (n, n) for n in (40, 50)]
-    >>> matcher.match(None, lines).clients
-    {'Ada': {1: [1]}}
+    >>> found = matcher.match(None, lines)
+    >>> found.of(0).clients, found.of(1).clients
+    ({}, {'Ada': (1,)})
     """
 
     def __init__(self, broker: RoutingBroker) -> None:
         self._broker = broker
         self._touched = broker.watch()
         self._types = OpenTypes()
-        self._own = _Numbered()
-        self._links = _Numbered()
-        self._receivers: dict[int, list[tuple[str, Key, bool]]] = {}
-        """The clients, with their keys, and whether they must not miss it, by the number of the filter."""
-        self._flags: dict[str, _Flags] = {}
+        self._index = _Numbered()
+        self._holders = HolderTable()
+        self._flags: dict[str, LinkFlags] = {}
         self._plain = broker.policy.strategy not in (Strategy.SIMPLE, Strategy.IDENTITY)
         """Whether neighbours tell what no other filter covers, and nothing else."""
 
@@ -101,35 +94,27 @@ class BatchMatcher:
         """Take up what has changed at the broker since the last call, all at once."""
         touched = list(self._touched)
         self._touched.clear()
-        own, linked = [], list[RouteFilter]()
+        concerned = dict.fromkeys(touched)
         for filter in touched:
             wanted = self._broker.wanted(filter)
-            own.append((filter, wanted is not None and wanted.held is not None))
-            linked += self._follow_links(filter, wanted)
-        for filter, is_own in own:
-            if not is_own and filter in self._own.numbers:
-                del self._receivers[self._own.numbers[filter]]
-        self._take(self._own, own)
-        for filter, is_own in own:
-            self._note_receivers(filter, is_own)
-        self._take(
-            self._links,
-            ((filter, any(f.has(filter) for f in self._flags.values())) for filter in dict.fromkeys(linked)),
-        )
+            concerned.update(dict.fromkeys(self._follow_links(filter, wanted)))
+            if filter in self._index.numbers and (wanted is None or wanted.held is None):
+                self._holders.release(self._index.numbers[filter])
+        self._take(concerned)
+        self._holders.make_room(self._index.size)
+        for filter in touched:
+            wanted = self._broker.wanted(filter)
+            if wanted is not None and wanted.held is not None:
+                self._holders.hold(self._index.numbers[filter], wanted.held.values())
         for name in self._flags.keys() - set(self._broker.neighbours):
             del self._flags[name]
         for flags in self._flags.values():
-            flags.number(self._links)
+            flags.number(self._index.numbers, self._index.size)
 
-    def _note_receivers(self, filter: RouteFilter, is_own: bool) -> None:
-        """Who gets what passes the filter, at hand for every event that does."""
-        wanted = self._broker.wanted(filter) if is_own else None
-        if wanted is not None and wanted.held is not None:
-            held = wanted.held.values()
-            self._receivers[self._own.numbers[filter]] = [(one.client, one.key, one.durable) for one in held]
-
-    def _is_linked(self, filter: RouteFilter) -> bool:
-        return any(flags.has(filter) for flags in self._flags.values())
+    def _is_wanted(self, filter: RouteFilter) -> bool:
+        """Whether the filter has to stand in the index."""
+        wanted = self._broker.wanted(filter)
+        return (wanted is not None and wanted.held is not None) or any(f.has(filter) for f in self._flags.values())
 
     def _follow_links(self, filter: RouteFilter, wanted: Wanted | None) -> Iterator[RouteFilter]:
         """What has changed for the neighbours: the filter, and others that it hid, or hides now."""
@@ -138,123 +123,120 @@ class BatchMatcher:
             if holder.origin != HERE:
                 durable[holder.origin] = durable.get(holder.origin, False) or holder.durable
         for name in durable.keys() - self._flags.keys():
-            self._flags[name] = _Flags(None if self._plain else self._broker.pool)
+            self._flags[name] = LinkFlags(None if self._plain else self._broker.pool)
         for name, flags in self._flags.items():
             yield from flags.put(filter, durable.get(name))
 
-    def _take(self, index: _Numbered, wished: Iterable[tuple[RouteFilter, bool]]) -> None:
-        added = [filter for filter, wanted in wished if index.wish(filter, wanted, self._types.release)]
+    def _take(self, filters: Iterable[RouteFilter]) -> None:
+        index, release = self._index, self._types.release
+        added = [filter for filter in filters if index.wish(filter, self._is_wanted(filter), release)]
         self._types.use(added)
         index.add(added)
 
     # Matching
 
-    def match(self, origin: str | None, lines: pa.Array | Sequence[bytes]) -> BatchDirections:
+    def match(self, origin: str | None, lines: Sequence[bytes]) -> BatchDirections:
         """Where events go, in lines of CloudEvents JSON, that came from a neighbour, or (None) from a client."""
-        found = _Found(len(lines))
         if len(lines) < SINGLY:
-            singly: Iterable[int] = range(len(lines))
-        else:
-            array = lines if isinstance(lines, pa.Array) else pa.array(lines, pa.binary())
-            singly = self._scan(array, found)
-        for row in singly:
-            line = lines[row]
-            self._match_one(row, line.as_py() if isinstance(line, pa.Scalar) else line, found)
+            found = _Found(len(lines))
+            for row, line in enumerate(lines):
+                # Events of a type are alike, so one of a batch teaches enough.
+                self._match_one(row, line, found, learns=row == 0)
+            return self._directions(origin, found)
+        offsets = np.zeros(len(lines) + 1, np.int64)
+        np.cumsum(list(map(len, lines)), out=offsets[1:])
+        return self.match_text(origin, b"".join(lines), offsets)
+
+    def match_text(self, origin: str | None, text: bytes, offsets: Rows) -> BatchDirections:
+        """The same for lines that stand one behind the other: where each begins, and the end."""
+        found = _Found(len(offsets) - 1)
+        for row in self._scan(text, offsets, found):
+            self._match_one(row, text[offsets[row] : offsets[row + 1]], found)
         return self._directions(origin, found)
 
-    def _scan(self, lines: pa.Array, found: _Found) -> Iterable[int]:
+    def _scan(self, text: bytes, offsets: Rows, found: _Found) -> list[int]:
         """Match the lines that the scanner vouches for; gives the others."""
-        scanned = self._types.scanner().scan(lines)
-        vouched = np.zeros(len(lines), np.bool_)
-        for _, rows, batch in scanned.groups:
-            sure = ~_too_large(batch)
-            if not sure.all():
-                rows, batch = rows[sure], batch.filter(pa.array(sure))
-            vouched[rows] = True
-            found.own.append(_pairs(rows, self._own.index.match(batch)))
-            found.linked.append(_pairs(rows, self._links.index.match(batch)))
-        return np.flatnonzero(~vouched).tolist()
+        groups, doubtful = self._types.scanner().scan(np.frombuffer(text or b"\0", np.uint8), offsets)
+        singly: list[Rows] = [doubtful]
+        for group in groups:
+            rows = group.rows
+            if group.has_beyond(_EXACT):
+                large = _too_large(group.batch())
+                singly.append(rows[large])
+                rows, matches = rows[~large], self._index.index.match(group.batch().filter(pa.array(~large)))
+            else:
+                matches = self._index.index.match_lanes(group)
+            found.passed.append(PassedFilters.matched(rows, matches))
+        blank = _blank(found.size, groups, doubtful)
+        return sorted(row for rows in (*singly, blank) for row in rows.tolist())
 
-    def _match_one(self, row: int, line: bytes, found: _Found) -> None:
+    def _match_one(self, row: int, line: bytes, found: _Found, *, learns: bool = True) -> None:
         event = decode(line)
         if isinstance(event, Rejected):
             found.refused[row] = event
             return
-        self._types.learn(event)
-        for pairs, index in ((found.own, self._own.index), (found.linked, self._links.index)):
-            numbers = np.array(index.match_one(event), np.int64)
-            pairs.append(_Pairs(np.full(len(numbers), row, np.int64), numbers))
+        if learns:
+            self._types.learn(event)
+        found.single_rows.append(row)
+        found.single_numbers.append(self._index.index.match_one(event))
 
     def _directions(self, origin: str | None, found: _Found) -> BatchDirections:
-        directions = BatchDirections(found.size, refused=found.refused)
-        events = np.setdiff1d(np.arange(found.size), np.array(list(found.refused), np.int64))
-        linked = _joined(found.linked)
+        size = found.size
+        directions = BatchDirections(size, refused=found.refused)
+        events = np.arange(size)
+        if found.refused:
+            events = np.setdiff1d(events, np.array(list(found.refused), np.int64))
+        matched = found.joined()
         passed: dict[str, Rows] = {}
         for name in self._broker.neighbours:
             if name != origin:
-                passed[name], durable = self._passing(name, linked, events)
+                passed[name], durable = self._passing(name, matched, events, size)
                 _note(directions.neighbours, name, events if self._broker.sends_everything(name) else passed[name])
                 _note(directions.durable_neighbours, name, durable)
-        own = _joined(found.own)
-        self._deliver(own, directions)
+        directions.clients = self._holders.of(matched)
         if self._broker.policy.adaptive is not None:
-            wanted = np.unique(np.concatenate([own.rows, *passed.values()]))
+            own = [np.array(one.rows, np.int64) for one in directions.clients.values()]
+            wanted = rows_among(np.concatenate([NO_ROWS, *own, *passed.values()]), size)
             self._broker.count(origin, len(events), {name: len(rows) for name, rows in passed.items()}, len(wanted))
         return directions
 
-    def _passing(self, name: str, linked: _Pairs, events: Rows) -> tuple[Rows, Rows]:
+    def _passing(self, name: str, matched: PassedFilters, events: Rows, size: int) -> tuple[Rows, Rows]:
         """The events that a neighbour wants, and those that somebody there must not miss."""
         if self._broker.policy.strategy is Strategy.FLOODING:
             return events, events
         flags = self._flags.get(name)
-        return (_NO_ROWS, _NO_ROWS) if flags is None else (flags.rows(linked), flags.durable_rows(linked))
-
-    def _deliver(self, own: _Pairs, directions: BatchDirections) -> None:
-        """Note which clients get which events."""
-        clients, receivers = directions.clients, self._receivers
-        for row, number in zip(own.rows.tolist(), own.numbers.tolist(), strict=True):
-            for client, key, durable in receivers[number]:
-                clients.setdefault(client, {}).setdefault(row, []).append(key)
-                if durable:
-                    directions.durable_clients.setdefault(client, set()).add(row)
-
-
-class _Pairs(NamedTuple):
-    """Events, and the numbers of the filters that they pass."""
-
-    rows: Rows
-    numbers: NDArray[np.int64]
+        return (NO_ROWS, NO_ROWS) if flags is None else (flags.rows(matched, size), flags.durable_rows(matched, size))
 
 
 @dataclass(slots=True)
 class _Found:
-    """What passes which filters, in parts."""
+    """What passes which filters, in parts; those of events that were matched singly as lists."""
 
     size: int
-    own: list[_Pairs] = field(default_factory=list)
-    linked: list[_Pairs] = field(default_factory=list)
+    passed: list[PassedFilters] = field(default_factory=list)
+    single_rows: list[int] = field(default_factory=list)
+    single_numbers: list[list[int]] = field(default_factory=list)
     refused: dict[int, Rejected] = field(default_factory=dict)
 
-
-_NO_ROWS: Rows = np.zeros(0, np.int64)
-
-
-def _pairs(rows: Rows, matches: Matches) -> _Pairs:
-    return _Pairs(np.repeat(rows, np.diff(matches.offsets)), matches.ids.astype(np.int64))
-
-
-def _joined(parts: list[_Pairs]) -> _Pairs:
-    """All of them, in the order of the events."""
-    if not parts:
-        return _Pairs(_NO_ROWS, _NO_ROWS)
-    rows, numbers = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(rows, kind="stable")
-    return _Pairs(rows[order], numbers[order])
+    def joined(self) -> PassedFilters:
+        """All of them, in the order of the events."""
+        singly = [PassedFilters.of(self.single_rows, self.single_numbers)] if self.single_rows else []
+        return PassedFilters.joined([*self.passed, *singly])
 
 
 def _note(noted: dict[str, Rows], name: str, rows: Rows) -> None:
     if len(rows):
         noted[name] = rows
+
+
+def _blank(size: int, groups: Sequence[LaneGroup], doubtful: Rows) -> Rows:
+    """The lines of which the scanner says nothing."""
+    if sum(len(group.rows) for group in groups) + len(doubtful) == size:
+        return NO_ROWS
+    is_told = np.zeros(size, np.bool_)
+    for rows in (doubtful, *(group.rows for group in groups)):
+        is_told[rows] = True
+    return np.flatnonzero(~is_told)
 
 
 def _too_large(batch: pa.RecordBatch) -> NDArray[np.bool_]:
@@ -307,63 +289,3 @@ class _Numbered:
 
 _COMPACTED = 4096
 """Filters from which on it pays to build an index anew after many changes."""
-
-
-class _Flags:
-    """What one neighbour wants: of its filters those that no other one covers, and which of them are durable."""
-
-    def __init__(self, pool: FilterPool | None) -> None:
-        self._wanted: dict[RouteFilter, bool] = {}
-        """Whether each is durable."""
-        self._maximal = None if pool is None else Uncovered("", pool.kept)
-        self._durable, self._any = Growing(np.bool_), Growing(np.bool_)
-        """By the number that a filter has in the index."""
-        self._changed: dict[RouteFilter, None] = {}
-
-    def has(self, filter: RouteFilter) -> bool:
-        return filter in self._wanted
-
-    def put(self, filter: RouteFilter, durable: bool | None) -> list[RouteFilter]:
-        """The neighbour wants the filter, durably or not, or (None) wants it not. Gives what has changed."""
-        if self._maximal is None:
-            return self._set(filter, durable)
-        if durable is None:
-            self._maximal.forget(filter)
-        else:
-            self._maximal.put(Interest(filter, durable))
-        for orphan in self._maximal.orphaned:
-            self._maximal.place(orphan)
-        self._maximal.orphaned.clear()
-        changes = self._maximal.take_changes()
-        gone = [changed for interest, count in changes.items() if not count for changed in self._set(interest[0], None)]
-        come = [f for interest, count in changes.items() if count for f in self._set(interest[0], interest[1])]
-        return gone + come
-
-    def _set(self, filter: RouteFilter, durable: bool | None) -> list[RouteFilter]:
-        if self._wanted.get(filter) is durable:
-            return []
-        if durable is None:
-            del self._wanted[filter]
-        else:
-            self._wanted[filter] = durable
-        self._changed[filter] = None
-        return [filter]
-
-    def number(self, index: _Numbered) -> None:
-        """Note the numbers that the filters have in the index."""
-        for column in (self._any, self._durable):
-            column.extend(index.size)
-        for filter in self._changed:
-            number = index.numbers.get(filter)
-            if number is not None:
-                self._any.view[number] = filter in self._wanted
-                self._durable.view[number] = self._wanted.get(filter, False)
-        self._changed.clear()
-
-    def rows(self, linked: _Pairs) -> Rows:
-        """The events that the neighbour wants."""
-        return np.unique(linked.rows[self._any.view[linked.numbers]])
-
-    def durable_rows(self, linked: _Pairs) -> Rows:
-        """Those that somebody there must not miss."""
-        return np.unique(linked.rows[self._durable.view[linked.numbers]])

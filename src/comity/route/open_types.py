@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from comity.event.event import Event
 from comity.event.kinds import Kind, Value
+from comity.event.scan.lanes import LaneScanner
 from comity.event.scan.scanner import LineScanner
 from comity.event.types import ENVELOPE_NAME, AttributeType, EventType
 from comity.expression.tree import And, Expression, attributes
@@ -54,20 +55,31 @@ class OpenTypes:
 
     def __init__(self) -> None:
         self._uses: Counter[Path] = Counter()
+        self._envelope: frozenset[str] = frozenset()
+        """What filters use of the envelope, or used once."""
         self._seen: dict[str, _Seen] = {}
-        self._scanner: LineScanner | None = None
+        self._scanner: LaneScanner | None = None
 
     def use(self, filters: Iterable[RouteFilter]) -> None:
         """These filters are matched, too."""
         for filter in filters:
             for path in _paths(filter):
+                if path[0] == ENVELOPE_NAME:
+                    self._use_of_envelope(path[-1])
+                    continue
                 self._uses[path] += 1
                 if self._uses[path] == 1:
                     self._scanner = None
 
+    def _use_of_envelope(self, name: str) -> None:
+        if name not in self._envelope:
+            self._envelope, self._scanner = self._envelope | {name}, None
+
     def release(self, filter: RouteFilter) -> None:
         """This filter is matched no more; an attribute that none uses stays until the types are made anew."""
         for path in _paths(filter):
+            if path[0] == ENVELOPE_NAME:
+                continue
             self._uses[path] -= 1
             if not self._uses[path]:
                 del self._uses[path]
@@ -84,11 +96,12 @@ class OpenTypes:
             if value is not None and seen.see(path, self._kind(path, value)):
                 self._scanner = None
 
-    def scanner(self) -> LineScanner:
+    def scanner(self) -> LaneScanner:
         """A scanner for events of the types that were seen."""
         if self._scanner is None:
             types = [EventType(name, "", own=self._attributes(seen)) for name, seen in self._seen.items()]
-            self._scanner = LineScanner(types, require_time=False, simple_names=False)
+            lines = LineScanner(types, require_time=False, simple_names=False, envelope=self._envelope)
+            self._scanner = LaneScanner(lines)
         return self._scanner
 
     def _kind(self, path: Path, value: Value) -> Kind:
@@ -116,4 +129,4 @@ def _paths(filter: RouteFilter) -> frozenset[Path]:
 
 @lru_cache(maxsize=1 << 14)
 def _paths_in(condition: Expression) -> frozenset[Path]:
-    return frozenset(path for path in attributes(condition) if path[0] != ENVELOPE_NAME)
+    return attributes(condition)

@@ -181,5 +181,5 @@ def _only(share: Share, is_wanted: Callable[[int], bool]) -> Share:
     places = [at for at, row in enumerate(share.rows) if is_wanted(row)]
     if len(places) == len(share.rows):
         return share
-    marks = [share.marks[at] for at in places] if share.marks else []
+    marks = share.marks.take(places) if share.marks.count else share.marks
     return Share([share.rows[at] for at in places], marks, share.durable)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from comity.server.receivers import EventReceiver, Flow
-from comity.wire import EventBatch
+from comity.wire import EventBatch, Marks
 
 if TYPE_CHECKING:
     from comity.server.ledger import Ledger
@@ -65,7 +65,7 @@ class Followers:
 
     async def _put(self, receiver: EventReceiver, lines: list[_Line]) -> None:
         batch = EventBatch.of([line for _, line, _ in lines])
-        marks = [] if receiver.is_link else [tuple(map(int, keys)) for _, _, keys in lines]
+        marks = Marks.of([] if receiver.is_link else [tuple(map(int, keys)) for _, _, keys in lines])
         frame = receiver.frame(batch, marks, [number for number, _, _ in lines])
         while not receiver.offer(frame, len(batch), lines[-1][0]):
             await asyncio.sleep(_NAP_S)

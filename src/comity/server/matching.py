@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 
-import pyarrow as pa
+import numpy as np
 
 from comity.event.event import Event
 from comity.event.formats.jsonlines import Rejected, decode
@@ -41,8 +41,9 @@ class EventMatching:
         matcher = self._followed()
         if matcher is None:
             return shared(self._singly(neighbour, batch), origin)
-        lines = batch.lines() if len(batch) < SINGLY else _column(batch)
-        return shared(matcher.match(neighbour, lines), origin)
+        if len(batch) < SINGLY:
+            return shared(matcher.match(neighbour, batch.lines()), origin)
+        return shared(matcher.match_text(neighbour, batch.text, batch.offsets.astype(np.int64)), origin)
 
     def _singly(self, neighbour: str | None, batch: EventBatch) -> BatchDirections:
         directions: dict[int, Directions] = {}
@@ -94,9 +95,3 @@ class EventMatching:
         matcher.match(None, lines)
         self._is_loaded = True
         log("indexes loaded", level=logging.DEBUG)
-
-
-def _column(batch: EventBatch) -> pa.Array:
-    """The lines as a column, of the same bytes."""
-    places, text = pa.py_buffer(batch.offsets), pa.py_buffer(batch.text)
-    return pa.Array.from_buffers(pa.binary(), len(batch), [None, places, text])

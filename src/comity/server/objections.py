@@ -29,7 +29,7 @@ def objections(batch: EventBatch, may_publish: MayPublish | None) -> list[Refuse
 
     What is no event is not told here.
     """
-    text = bytes(batch.text)
+    text = batch.text
     if may_publish is None and _RESERVED not in text and _ESCAPE not in text:
         return []
     found = ((row, decode(line)) for row, line in enumerate(batch.lines()))

@@ -68,12 +68,12 @@ class EventReceiver:
             self.connection.send(Dropped(self._untold, self.dropped))
             self._untold = 0
 
-    def frame(self, batch: EventBatch, marks: Sequence[Sequence[int]], places: Sequence[int] = ()) -> bytes:
+    def frame(self, batch: EventBatch, marks: Marks, places: Sequence[int] = ()) -> bytes:
         """A frame of events in the form in which this one gets them; `places` are their numbers in the log, or 0."""
         position = max(places, default=0)
         if self.is_link:
             return encode_message(Events(position, batch))
-        return encode_message(Deliver(position, Marks.of(marks), batch, tuple(places) if position else ()))
+        return encode_message(Deliver(position, marks, batch, tuple(places) if position else ()))
 
     def take_acknowledgement(self, position: int) -> int | None:
         """The position to note down, if the acknowledgement says something new of what was sent."""

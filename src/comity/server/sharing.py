@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
 from comity.event.formats.jsonlines import Rejected
 from comity.route.broker import Directions
+from comity.route.holder_table import ClientEvents
 from comity.route.matching import BatchDirections
+from comity.route.messages import Key
 from comity.server.receivers import CLIENT, LINK
+from comity.wire import Marks
 
 _NOTHING: frozenset[int] = frozenset()
+_UNMARKED = Marks.of([])
 
 
 @dataclass(slots=True)
@@ -20,7 +25,7 @@ class Share:
     """The events of a batch for one receiver: their rows, for a client its subscriptions, and which are durable."""
 
     rows: Sequence[int]
-    marks: Sequence[tuple[int, ...]] = ()
+    marks: Marks = _UNMARKED
     durable: frozenset[int] = _NOTHING
 
 
@@ -45,50 +50,45 @@ def shared(found: BatchDirections, origin: str) -> BatchSharing:
         durable = found.durable_neighbours.get(name)
         # Most often a neighbour wants nothing of a batch or all.
         own: Sequence[int] = range(found.size) if len(rows) == found.size else rows.tolist()
-        sharing.shares[LINK + name] = Share(own, (), _NOTHING if durable is None else frozenset(durable.tolist()))
+        sharing.shares[LINK + name] = Share(own, durable=_NOTHING if durable is None else frozenset(durable.tolist()))
     for key, delivered in found.clients.items():
         # A neighbour whose link is just up may be held in its own place.
         if key not in sharing.shares and not (key == origin and origin.startswith(LINK)):
-            sharing.shares[key] = _of_client(delivered, found.durable_clients.get(key))
+            # Of a neighbour there are the names of what it has in the store, which it does not want to know.
+            numbers = cast(list[int], delivered.keys)
+            marks = Marks.of_runs(numbers, delivered.begins) if key.startswith(CLIENT) else _UNMARKED
+            sharing.shares[key] = Share(delivered.rows, marks, delivered.durable)
     _sum_up(sharing, found.size)
     return sharing
-
-
-def _of_client(delivered: dict[int, list[object]], durable: set[int] | None) -> Share:
-    rows = sorted(delivered)
-    marks = [_numbers(delivered[row]) for row in rows]
-    return Share(rows, marks, _NOTHING if durable is None else frozenset(durable))
-
-
-def _numbers(keys: Sequence[object]) -> tuple[int, ...]:
-    return tuple(key if isinstance(key, int) else 0 for key in keys)
 
 
 def _sum_up(sharing: BatchSharing, size: int) -> None:
     shares = sharing.shares.values()
     sharing.durable = sorted(_NOTHING.union(*(share.durable for share in shares)))
     wanted = max((len(share.rows) for share in shares), default=0)
-    if wanted < size and len(sharing.shares) > 1:
-        is_wanted = np.zeros(size, np.bool_)
-        for share in shares:
-            is_wanted[np.asarray(share.rows, np.int64)] = True
-        wanted = int(is_wanted.sum())
+    if wanted < size - len(sharing.refused) and len(shares) > 1:
+        wanted = len(_NOTHING.union(*(share.rows for share in shares)))
     sharing.unwanted = size - wanted - len(sharing.refused)
 
 
 def gathered(directions: dict[int, Directions], size: int, refused: dict[int, Rejected]) -> BatchDirections:
     """The directions of single events in the form of those of a batch."""
     found = BatchDirections(size, refused=refused)
+    clients: dict[str, dict[int, tuple[Key, ...]]] = {}
+    missed: dict[str, list[int]] = {}
     neighbours: dict[str, list[int]] = {}
     durable: dict[str, list[int]] = {}
     for row, one in directions.items():
         for client, keys in one.clients.items():
-            found.clients.setdefault(client, {})[row] = list(keys)
-        for client in one.durable_clients:
-            found.durable_clients.setdefault(client, set()).add(row)
-        for rows, names in ((neighbours, one.neighbours), (durable, one.durable_neighbours)):
+            clients.setdefault(client, {})[row] = keys
+        for rows, names in (
+            (neighbours, one.neighbours),
+            (durable, one.durable_neighbours),
+            (missed, one.durable_clients),
+        ):
             for name in names:
                 rows.setdefault(name, []).append(row)
+    found.clients = {name: ClientEvents.of(keys, missed.get(name, ())) for name, keys in clients.items()}
     found.neighbours = {name: np.array(rows, np.int64) for name, rows in neighbours.items()}
     found.durable_neighbours = {name: np.array(rows, np.int64) for name, rows in durable.items()}
     return found

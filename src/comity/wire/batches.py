@@ -33,22 +33,21 @@ class EventBatch:
     [b'{"id": "1"}', b'{"id": "3"}']
     """
 
-    __slots__ = ("offsets", "text", "written")
+    __slots__ = ("_places", "_written", "offsets", "text")
 
-    def __init__(self, written: bytes | memoryview, offsets: Offsets, text: memoryview) -> None:
-        self.written = written
-        """All of it."""
+    def __init__(self, offsets: Offsets, text: bytes, written: bytes | memoryview | None = None) -> None:
         self.offsets = offsets
         """Where each line begins in the text, and where the last one ends."""
         self.text = text
+        """The lines, one behind the other."""
+        self._written = written
+        self._places: list[int] | None = None
 
     @classmethod
     def of(cls, lines: Sequence[bytes]) -> EventBatch:
         """A batch of these lines."""
         offsets = np.fromiter(accumulate(map(len, lines), initial=0), "<u4", len(lines) + 1)
-        head = len(lines).to_bytes(_FIRST, "little") + offsets.tobytes()
-        written = b"".join((head, *lines))
-        return cls(written, offsets, memoryview(written)[len(head) :])
+        return cls(offsets, b"".join(lines))
 
     @classmethod
     def read(cls, written: bytes | memoryview) -> EventBatch:
@@ -59,25 +58,44 @@ class EventBatch:
         if not 0 < count <= limits().max_batch_events or begin > len(view):
             raise malformed("a batch of events without an event, with too many, or cut off")
         offsets = np.frombuffer(view, "<u4", count + 1, _FIRST)
-        batch = cls(written, offsets, view[begin:])
+        batch = cls(offsets, bytes(view[begin:]), written)
         _check(batch)
         return batch
+
+    @property
+    def written(self) -> bytes | memoryview:
+        """All of it."""
+        if self._written is None:
+            self._written = b"".join(self.pieces)
+        return self._written
+
+    @property
+    def pieces(self) -> tuple[bytes | memoryview, ...]:
+        """What is written, perhaps in pieces, so that nothing is copied twice."""
+        if self._written is not None:
+            return (self._written,)
+        return len(self).to_bytes(_FIRST, "little"), self.offsets.tobytes(), self.text
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> bytes:
-        return bytes(self.text[int(self.offsets[row]) : int(self.offsets[row + 1])])
+        return self.text[int(self.offsets[row]) : int(self.offsets[row + 1])]
 
     def lines(self) -> list[bytes]:
         """Every line."""
-        text, places = bytes(self.text), self.offsets.tolist()
-        return [text[begin:end] for begin, end in pairwise(places)]
+        text = self.text
+        return [text[begin:end] for begin, end in pairwise(self._begins())]
 
     def take(self, rows: Iterable[int]) -> EventBatch:
         """A batch of some of the lines, in the order of the rows."""
-        text, begins = self.text, self.offsets.tolist()
-        return EventBatch.of([bytes(text[begins[row] : begins[row + 1]]) for row in rows])
+        text, begins = self.text, self._begins()
+        return EventBatch.of([text[begins[row] : begins[row + 1]] for row in rows])
+
+    def _begins(self) -> list[int]:
+        if self._places is None:  # several receivers may get parts of one batch
+            self._places = self.offsets.tolist()
+        return self._places
 
 
 def _check(batch: EventBatch) -> None:
@@ -86,5 +104,5 @@ def _check(batch: EventBatch) -> None:
     longest = int((offsets[1:] - offsets[:-1]).max())
     if offsets[0] != 0 or int(offsets[-1]) != len(batch.text) or longest > limits().max_record_bytes:
         raise malformed("the offsets of a batch of events do not fit its lines, or a line is too long")
-    if b"\n" in bytes(batch.text):
+    if b"\n" in batch.text:
         raise malformed("an event has a line end in it")

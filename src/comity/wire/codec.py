@@ -82,12 +82,12 @@ def encode_message(message: Message) -> bytes:
     '08 00 00 00 06 00 00 00 00 10 00 00 00 00 00 00'
     """
     if isinstance(message, Events):
-        return framed(FrameKind.EVENTS, _POSITION.pack(message.position), message.batch.written)
+        return framed(FrameKind.EVENTS, _POSITION.pack(message.position), *message.batch.pieces)
     if isinstance(message, Deliver):
         flags = (ALIKE if message.marks.is_alike else 0) | (PLACED if message.places else 0)
         places = struct.pack(f"<{len(message.places)}Q", *message.places)
         head, marks, batch = _POSITION.pack(message.position), message.marks.written(), message.batch
-        return framed(FrameKind.DELIVER, head, _count(batch), marks, places, batch.written, flags=flags)
+        return framed(FrameKind.DELIVER, head, _count(batch), marks, places, *batch.pieces, flags=flags)
     kind = _KIND_OF[type(message)]
     if kind in _NUMBERS:
         return framed(kind, _NUMBERS[kind][1].pack(*msgspec.structs.astuple(message)))

@@ -9,7 +9,8 @@ each event and the end, four bytes each: where its numbers begin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 
 import numpy as np
@@ -44,10 +45,20 @@ class Marks:
     @classmethod
     def of(cls, marks: Sequence[Sequence[int]]) -> Marks:
         """For each event its own."""
-        first = tuple(marks[0])
-        if all(tuple(one) == first for one in marks):
-            return cls(first, None, len(marks))
-        return cls(list(chain.from_iterable(marks)), list(accumulate(map(len, marks), initial=0)), len(marks))
+        begins = list(accumulate(map(len, marks), initial=0))
+        return cls.of_runs(list(chain.from_iterable(marks)), begins)
+
+    @classmethod
+    def of_runs(cls, numbers: list[int], begins: list[int] | None) -> Marks:
+        """Of the numbers of all events, one behind the other: where those of each begin, and the end.
+
+        Without begins each event has one.
+        """
+        count = len(numbers) if begins is None else len(begins) - 1
+        each = 1 if begins is None else begins[min(1, count)]
+        if numbers == numbers[:each] * count and (begins is None or begins == [at * each for at in range(count + 1)]):
+            return cls(numbers[:each], None, count)
+        return cls(numbers, range(count + 1) if begins is None else begins, count)
 
     @property
     def is_alike(self) -> bool:
@@ -70,9 +81,14 @@ class Marks:
     def __repr__(self) -> str:
         return f"Marks.of({[*self]!r})"
 
+    def take(self, rows: Iterable[int]) -> Marks:
+        """Those of some of the events, in the order of the rows."""
+        return Marks.of([self[row] for row in rows])
+
     def written(self) -> bytes:
-        head = [len(self._numbers), *(self._begins or ()), *self._numbers]
-        return np.array(head, "<u4").tobytes()
+        """The marks as they stand in a delivery."""
+        begins = self._begins or ()
+        return struct.pack(f"<{1 + len(begins) + len(self._numbers)}I", len(self._numbers), *begins, *self._numbers)
 
     @classmethod
     def read(cls, view: memoryview, *, count: int, is_alike: bool) -> tuple[Marks, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,19 +34,20 @@ class Lanes:
         time, version = self._longs(TIMESTAMP, Lane.TIME, not require_time), self._texts(Lane.VERSION, True)
         return {f"{ENVELOPE_NAME}.time": time, f"{ENVELOPE_NAME}.version": version}
 
-    def envelope(self, type_name: str, require_time: bool) -> dict[str, pa.Array]:
-        """The columns of the envelope by their dotted paths."""
-        columns = {
-            "id": self._texts(Lane.ID, False),
-            "source": self._texts(Lane.SOURCE, False),
-            "type": pa.repeat(pa.scalar(type_name), self.count),
-            "time": self._longs(TIMESTAMP, Lane.TIME, not require_time),
-            "subject": self._texts(Lane.SUBJECT, True),
-            "sequence": self._longs(pa.int64(), Lane.SEQUENCE, True),
-            "mode": self._modes(),
-            "version": self._texts(Lane.VERSION, True),
+    def envelope(self, type_name: str, require_time: bool, wanted: frozenset[str] | None = None) -> dict[str, pa.Array]:
+        """The columns of the envelope by their dotted paths: those that are wanted, and the type."""
+        made: dict[str, Callable[[], pa.Array]] = {
+            "id": lambda: self._texts(Lane.ID, False),
+            "source": lambda: self._texts(Lane.SOURCE, False),
+            "type": lambda: _repeated(type_name, self.count),
+            "time": lambda: self._longs(TIMESTAMP, Lane.TIME, not require_time),
+            "subject": lambda: self._texts(Lane.SUBJECT, True),
+            "sequence": lambda: self._longs(pa.int64(), Lane.SEQUENCE, True),
+            "mode": self._modes,
+            "version": lambda: self._texts(Lane.VERSION, True),
         }
-        return {f"{ENVELOPE_NAME}.{name}": column for name, column in columns.items()}
+        is_wanted = made.keys() if wanted is None else wanted | {"type"}
+        return {f"{ENVELOPE_NAME}.{name}": make() for name, make in made.items() if name in is_wanted}
 
     def column(self, column: ScanColumn) -> pa.Array:
         """The column of an attribute."""
@@ -105,6 +108,11 @@ class Lanes:
         copy_texts(spans, offsets, self.data, self.work.arena, out)
         buffers = [_bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(out[:size])]
         return pa.Array.from_buffers(pa.string(), self.count, buffers, missing)
+
+
+@lru_cache(maxsize=16)
+def _repeated(text: str, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text), count)
 
 
 _NOTHING = np.zeros(1, np.uint8)

@@ -68,8 +68,11 @@ class LineScanner:
         earliest_us: int | None = None,
         latest_us: int | None = None,
         simple_names: bool = True,
+        envelope: frozenset[str] | None = None,
     ) -> None:
+        """Of the envelope there are columns of what is asked for, and of the type; None: of all."""
         self.types = tuple(types)
+        self.envelope = envelope
         self.simple_names = simple_names
         self.require_time = require_time
         self.earliest_us, self.latest_us = earliest_us, latest_us
@@ -82,22 +85,24 @@ class LineScanner:
         """
         from comity.event.scan.kernels import lines as kernels  # numba takes its time, and the driver never scans
 
-        layout = self._prepared()
+        layout = self.prepared()
         data, offsets = _lines(lines)
-        work = _work(layout, len(lines), len(data))
+        work = new_work(layout, len(lines), len(data))
         found = kernels.LineVerdicts(*(np.empty(len(lines), np.int64) for _ in kernels.LineVerdicts._fields))
-        bounds = kernels.Bounds(limits().max_record_bytes, *self._range_us())
+        bounds = kernels.Bounds(limits().max_record_bytes, *self.range_us())
         count, doubts = kernels.scan_lines(layout.plan, work, bounds, data, offsets, found)
         columns = [asked_for(type) for type in layout.types]
         groups = self._groups(layout, work, data, found.lines[:count], found.types[:count], columns)
         return _of_their_versions(Scanned(found.doubtful[:doubts].copy(), groups))
 
-    def _range_us(self) -> tuple[int, int]:
+    def range_us(self) -> tuple[int, int]:
+        """The times between which events are vouched for."""
         earliest = _LEAST if self.earliest_us is None else max(_LEAST, self.earliest_us)
         latest = _MOST if self.latest_us is None else min(_MOST, self.latest_us)
         return int(earliest), int(latest)
 
-    def _prepared(self) -> ScanLayout:
+    def prepared(self) -> ScanLayout:
+        """What the kernels know of the types."""
         if self._layout is None:
             from comity.event.scan.kernels.lines import fill_table
 
@@ -113,11 +118,11 @@ class LineScanner:
         groups = []
         for number in np.flatnonzero(counts).tolist():
             rows = None if counts[number] == len(lines) else np.flatnonzero(types == number)
-            batch = self._batch(layout, number, work, data, len(lines), rows, is_whole=asked_for[number])
+            batch = self.batch(layout, number, work, data, len(lines), rows, is_whole=asked_for[number])
             groups.append(Group(layout.types[number], lines.copy() if rows is None else lines[rows], batch))
         return groups
 
-    def _batch(
+    def batch(
         self,
         layout: ScanLayout,
         number: int,
@@ -126,15 +131,16 @@ class LineScanner:
         count: int,
         rows: Longs | None,
         *,
-        is_whole: bool,
+        is_whole: bool = True,
     ) -> pa.RecordBatch:
+        """The columns of the events of a type, of which the rows among the first `count` are told, or all are."""
         from comity.event.scan.columns import Lanes
 
         lanes = Lanes(work, data, count, rows)
         if not is_whole:
             times = lanes.times(self.require_time)
             return pa.RecordBatch.from_arrays(list(times.values()), names=list(times))
-        columns = lanes.envelope(layout.types[number].qualified_name, self.require_time)
+        columns = lanes.envelope(layout.types[number].qualified_name, self.require_time, self.envelope)
         columns |= {column.name: lanes.column(column) for column in layout.columns[number]}
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
@@ -172,7 +178,8 @@ def _lines(lines: pa.Array) -> tuple[Bytes, Longs]:
     return data[offsets[0] : offsets[-1]], offsets - offsets[0]
 
 
-def _work(layout: ScanLayout, lines: int, size: int) -> ScanBuffers:
+def new_work(layout: ScanLayout, lines: int, size: int) -> ScanBuffers:
+    """Buffers for so many lines of so many bytes."""
     from comity.event.scan.kernels.lines import LEVEL, ScanBuffers
 
     ints = np.empty((layout.lanes, lines), np.int64)

@@ -1,0 +1,1 @@
+"""Compiled code for what becomes of the matches of a batch."""
