@@ -63,6 +63,10 @@ class Limits:
     """Types of events without declarations that a broker reads as columns; events of further ones are read singly."""
     max_seen_events: int = 65_536
     """Events that a broker in a network with circles remembers, so that one that comes twice goes on once."""
+    max_overlay_types: int = 10_000
+    """Types in whose trees a broker of a rendezvous overlay takes part, and those that it keeps for others."""
+    max_filter_types: int = 64
+    """Types of events that one filter in such an overlay may name."""
     max_merged_filters: int = 64
     """Filters that a broker puts together in one attribute; with each of them that comes or goes all are told anew."""
     profile_lock_timeout_ms: int = 60_000

@@ -7,6 +7,7 @@ import os
 import random
 from collections import Counter, deque
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from tests.route.network import small_policy
@@ -25,6 +26,16 @@ SEEDS = range(200 if os.environ.get("COMITY_PROFILE") == "nightly" else 6)
 TYPES = ("house.Fire", "house.Water", "city.Bus")
 Held = dict[tuple[str, str, int], tuple[str, SmallFilter]]
 """By node, client and key: the type and the filter."""
+
+
+class _Typed:
+    """An event of a type."""
+
+    def __init__(self, type: str, record: Any) -> None:
+        self._type, self._record = type, record
+
+    def get(self, path: tuple[str, ...]) -> Any:
+        return self._type if path == ("event", "type") else self._record.get(path)
 
 
 class Overlay:
@@ -118,7 +129,8 @@ class Overlay:
         return self.delivered
 
     def _route(self, node: str, origin: str | None, point: Point) -> None:
-        directions = self.nodes[node].route(origin, ("/here", str(self.published)), self.type, as_record(point))
+        record = _Typed(self.type, as_record(point))
+        directions = self.nodes[node].route(origin, ("/here", str(self.published)), record)
         for client, keys in directions.clients.items():
             self.delivered.update((node, client, int(str(key))) for key in keys)
         for neighbour in directions.neighbours:
@@ -294,10 +306,11 @@ def test_who_has_not_advertised_a_type_may_not_publish_it() -> None:
     overlay = Overlay(Strategy.COVERING, [("a", "b")], 1)
     overlay.send("a", overlay.nodes["a"].advertise("Eve", 1, "house.Fire", overlay.pool.read("a > 1"), 0.0))
     hot, cold = (Event("1", "/a", "house.Fire", data={"a": number}) for number in (2, 1))
-    assert overlay.nodes["a"].may_publish("Eve", "house.Fire", hot)
-    assert not overlay.nodes["a"].may_publish("Eve", "house.Fire", cold)
-    assert not overlay.nodes["a"].may_publish("Eve", "house.Water", hot)
-    assert not overlay.nodes["b"].may_publish("Eve", "house.Fire", hot)
+    other = Event("1", "/a", "house.Water", data={"a": 2})
+    assert overlay.nodes["a"].may_publish("Eve", hot)
+    assert not overlay.nodes["a"].may_publish("Eve", cold)
+    assert not overlay.nodes["a"].may_publish("Eve", other)
+    assert not overlay.nodes["b"].may_publish("Eve", hot)
 
 
 def test_an_overlay_without_advertisements_is_refused() -> None:

@@ -17,7 +17,8 @@ _PAGE = (ROOT / "docs" / "how-to" / "run-a-network.md").read_text().replace("ben
 
 
 def test_every_option_is_one_of_the_command() -> None:
-    known = {option for one in get_command(app).commands["serve"].params for option in one.opts}  # type: ignore[attr-defined]
+    commands = [get_command(app).commands[name] for name in ("serve", "pub", "top")]  # type: ignore[attr-defined]
+    known = {option for command in commands for one in command.params for option in one.opts}
     assert set(re.findall(r"(?<!\w)--[a-z][a-z-]+", _PAGE)) <= known
 
 

@@ -38,6 +38,12 @@ class Routing(StrEnum):
     IMPERFECT = "imperfect"
 
 
+class Overlays(StrEnum):
+    """What brokers put over the graph of their links."""
+
+    RENDEZVOUS = "rendezvous"
+
+
 def serve(
     context: typer.Context,
     broker: Annotated[str, option("NAME", "Be a broker, called NAME in its network.", "--broker")],
@@ -57,6 +63,10 @@ def serve(
     generic: Annotated[
         bool, typer.Option("--generic", help="Let links form circles: events go along a tree that brokers agree on.")
     ] = False,
+    overlay: Annotated[
+        Overlays | None,
+        typer.Option(help="Let links form any graph: events go along a tree of their type, from those who advertise."),
+    ] = None,
     lease: Annotated[
         float | None,
         option("SECONDS", "Forget what a neighbour told if it does not say so again in time.", "--lease"),
@@ -91,18 +101,20 @@ def serve(
     """
     from comity.route.policy import Policy, Strategy
     from comity.server.serve import run_node
-    from comity.server.settings import SLICE, Address, NodeSettings
+    from comity.server.settings import SLICE, Address, NodeSettings, Overlay
 
+    advertises = advertisements or overlay is not None
     settings = NodeSettings(
         broker,
         Address.read(listen),
         tuple(Address.read(one) for one in peer or ()),
-        Policy(Strategy(strategy.value), advertisements, lease_s=lease, notices=notices, slice=SLICE),
+        Policy(Strategy(strategy.value), advertises, lease_s=lease, notices=notices, slice=SLICE),
         _tls(tls_cert, tls_key, tls_ca),
         store,
         generic,
         _token(client_token),
         silence,
+        Overlay(overlay.value) if overlay is not None else None,
     )
     session = context.ensure_object(Session)
     with ExitStack() as stack:
@@ -137,10 +149,13 @@ def _measured(file: Path | None, port: int | None, host: str) -> Iterator[Observ
 def _ready(node: BrokerNode, settings: NodeSettings, format: Format) -> None:
     """The line by which whoever started us knows that we are there."""
     told = {"broker": node.name, "address": node.address, "strategy": settings.policy.strategy.value}
+    if settings.overlay is not None:
+        told["overlay"] = settings.overlay.value
     if format is Format.JSON:
         write_json({**told, "advertisements": settings.policy.advertisements})
         return
     also = " with advertisements" if settings.policy.advertisements else ""
+    also = f" in a {settings.overlay.value} overlay" if settings.overlay is not None else also
     console().print(f"broker {node.name} listens on {node.address}, {told['strategy']}{also}")
 
 

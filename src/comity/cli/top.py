@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +29,7 @@ from comity.visible import visible
 if TYPE_CHECKING:
     from comity.client.overview import BrokerRates, BrokersSeen, NetworkOverview
     from comity.wire import LinkStatus, NodeStatus
+    from comity.wire.status import TypeStatus
 
 EXAMPLE = "Example:  comity top comity://127.0.0.1:7470 --once"
 
@@ -44,6 +45,9 @@ _LINKS = (
     "waiting KB",
     "to acknowledge",
 )
+
+
+_TYPES = ("type", "rendezvous", "in its tree", "filters", "kept by")
 
 
 def top(
@@ -65,7 +69,8 @@ def top(
     """Show the brokers of a network, their links and rates, again and again until Ctrl-C.
 
     Filters are the entries of tables, by which events are forwarded. Unwanted are events that came over a link though
-    nobody there or behind wants them. With `--format json` there is a line for each look.
+    nobody there or behind wants them. The types of an overlay are shown with their rendezvous. With `--format json`
+    there is a line for each look.
     """
     from comity.client.overview import NetworkOverview
 
@@ -133,6 +138,8 @@ def _shown(view: BrokersSeen, before: BrokersSeen | None) -> str:
     links = [_link(name, link) for name in names for link in view.brokers[name].links]
     lines = [*_table(_BROKERS, brokers)] if brokers else []
     lines += ["", *_table(_LINKS, links)] if links else []
+    types = [*_types(view.brokers)]
+    lines += ["", *_table(_TYPES, types)] if types else []
     return "\n".join([*lines, *(visible(f"{url}: {why}") for url, why in view.unreached.items())])
 
 
@@ -163,6 +170,20 @@ def _broker(status: NodeStatus, rates: BrokerRates) -> list[str]:
         f"{rates.processor:.0%}",
         f"{status.memory_bytes / 1e6:,.0f}",
     ]
+
+
+def _types(brokers: Mapping[str, NodeStatus]) -> Iterator[list[str]]:
+    """The types of an overlay, as all brokers together have them; what they do not agree on is all named."""
+    told: dict[str, dict[str, TypeStatus]] = {}
+    for broker, status in brokers.items():
+        for type in () if status.overlay is None else status.overlay.types:
+            told.setdefault(type.name, {})[broker] = type
+    for name, by_broker in sorted(told.items()):
+        rendezvous = sorted({type.rendezvous for type in by_broker.values()})
+        kept = sorted(broker for broker, type in by_broker.items() if type.role != "absent")
+        taking_part = [type for type in by_broker.values() if type.takes_part]
+        entries = sum(type.subscriptions for type in taking_part)
+        yield [name, ", ".join(rendezvous), f"{len(taking_part):,}", f"{entries:,}", ", ".join(kept)]
 
 
 def _link(name: str, link: LinkStatus) -> list[str]:

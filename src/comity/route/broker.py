@@ -172,6 +172,10 @@ class RoutingBroker:
             case _:
                 assert_never(change)
 
+    def is_held(self, topic: Topic, client: str, key: Key) -> bool:
+        """Whether the client subscribes, or advertises, by that key."""
+        return key in self._clients.of(topic, client)
+
     def may_publish(self, client: str, record: AttributeReader) -> bool:
         """Whether a client may publish such an event: none of a reserved type, and with advertisements only its own."""
         if str(record.get(_TYPE)).startswith(RESERVED):

@@ -89,7 +89,7 @@ class ClientSession:
             case Unsubscribe(_, number):
                 self._release(request, Topic.SUBSCRIPTIONS, number)
             case Advertise():
-                filter = read_filter(message.filter, self._node.pool)
+                filter = self._filter(message.filter)
                 hold = Hold(Topic.ADVERTISEMENTS, self.key, message.number, filter, lease_s=message.lease_s)
                 self._node.hold([hold], lambda: self._grant(request))
             case Unadvertise(_, number):
@@ -104,13 +104,18 @@ class ClientSession:
             raise Misuse("the client has too many subscriptions", code="too-many-subscriptions", hint=hint)
         if message.durable:
             self._check_durable(message)
-        filter = read_filter(message.filter, self._node.pool)
+        filter = self._filter(message.filter)
         number, request = message.number, message.request
         hold = Hold(Topic.SUBSCRIPTIONS, self.key, number, filter, message.durable, message.lease_s)
         if message.durable:
             self._node.hold([hold], lambda: self._keep(request, number, filter, message.label))
         else:
             self._node.hold([hold], lambda: self._grant(request))
+
+    def _filter(self, text: str) -> RouteFilter:
+        filter = read_filter(text, self._node.pool)
+        self._node.topology.accept(filter)
+        return filter
 
     def _check_durable(self, message: Subscribe) -> None:
         if self._node.ledger is None:

@@ -8,16 +8,34 @@ from comity.errors import Misuse
 from comity.limits import limits
 from comity.match.cost import profile_cost
 from comity.route.filters import FilterPool, RouteFilter
-from comity.route.generic.broker import GenericControl, OnTree
+from comity.route.generic.broker import OnTree
 from comity.route.generic.graph import LinkState
-from comity.route.messages import Entry, Refresh, SendEverything, Topic, Update
-from comity.wire import Inform, InTree, Message, Renew, SaidLinks, SendAll, ToldFilter, ToldTopic
+from comity.route.messages import Control, Entry, Refresh, SendEverything, Topic, Update
+from comity.route.rendezvous.messages import Attach, ForType, Passed, Publish, TypeGone
+from comity.server.overlay.control import PlainTypeControl, TypeMessage, read_type_control, written_type_control
+from comity.wire import (
+    AttachTree,
+    HandedOn,
+    Inform,
+    InTree,
+    Message,
+    RemovedType,
+    Renew,
+    SaidLinks,
+    SaidType,
+    SendAll,
+    ToldFilter,
+    ToldTopic,
+)
 
 _ENTRIES = 5_000
 """Filters of one message."""
 
 
-ControlMessage = Inform | Renew | SendAll | SaidLinks | InTree
+NodeControl = Control | LinkState | OnTree | ForType | PlainTypeControl
+"""What neighbours tell each other, in networks of any kind."""
+TableMessage = Inform | Renew | SendAll
+ControlMessage = TableMessage | SaidLinks | InTree | TypeMessage
 """What a neighbour says of its tables and links."""
 
 
@@ -34,30 +52,42 @@ def read_filter(text: str, pool: FilterPool) -> RouteFilter:
     return found
 
 
-def written(control: GenericControl) -> list[Message]:
+def written(control: NodeControl) -> list[Message]:
     """The messages for what the routing tells a neighbour."""
     match control:
-        case Update():
-            return _informs(control)
-        case Refresh(topic):
-            return [Renew(ToldTopic(topic.value))]
-        case SendEverything(on, from_sender):
-            return [SendAll(on, from_sender)]
-        case LinkState(broker, version, links):
-            return [SaidLinks(broker, version, links)]
+        case ForType(type, inner):
+            return [*_of_tables(inner, type)]
+        case Update() | Refresh() | SendEverything():
+            return [*_of_tables(control)]
+        case LinkState(broker, version, links, life):
+            return [SaidLinks(broker, version, links, life)]
         case OnTree(on):
             return [InTree(on)]
+        case Attach() | Publish() | Passed() | TypeGone():
+            return [written_type_control(control)]
         case _:
             assert_never(control)
 
 
-def _informs(update: Update) -> list[Message]:
+def _of_tables(control: Control, type: str = "") -> list[TableMessage]:
+    match control:
+        case Update():
+            return [*_informs(control, type)]
+        case Refresh(topic):
+            return [Renew(ToldTopic(topic.value), type)]
+        case SendEverything(on, from_sender):
+            return [SendAll(on, from_sender)]
+        case _:
+            assert_never(control)
+
+
+def _informs(update: Update, type: str) -> list[Inform]:
     topic, told = ToldTopic(update.topic.value), [_told(entry) for entry in update.added]
     # What is new comes first, and what is gone last: there is never less known than before or after.
     parts = [tuple(told[at : at + _ENTRIES]) for at in range(0, len(told), _ENTRIES)] or [()]
     last = len(parts) - 1
     return [
-        Inform(topic, part, update.removed if at == last else (), whole=update.whole and at == 0)
+        Inform(topic, part, update.removed if at == last else (), whole=update.whole and at == 0, type=type)
         for at, part in enumerate(parts)
     ]
 
@@ -66,19 +96,23 @@ def _told(entry: Entry) -> ToldFilter:
     return ToldFilter(entry.number, entry.filter.text, entry.lost, entry.durable)
 
 
-def read_control(message: ControlMessage, pool: FilterPool) -> GenericControl:
+def read_control(message: ControlMessage, pool: FilterPool) -> NodeControl:
     """What a neighbour told; raises `Misuse` for a filter that cannot be read."""
     match message:
-        case Inform(topic, added, removed, whole):
-            return Update(Topic(topic.value), tuple(_entry(one, pool) for one in added), removed, whole)
-        case Renew(topic):
-            return Refresh(Topic(topic.value))
+        case Inform(topic, added, removed, whole, type):
+            update = Update(Topic(topic.value), tuple(_entry(one, pool) for one in added), removed, whole)
+            return ForType(type, update) if type else update
+        case Renew(topic, type):
+            refresh = Refresh(Topic(topic.value))
+            return ForType(type, refresh) if type else refresh
         case SendAll(on, from_sender):
             return SendEverything(on, from_sender)
-        case SaidLinks(broker, version, links):
-            return LinkState(broker, version, links)
+        case SaidLinks(broker, version, links, life):
+            return LinkState(broker, version, links, life)
         case InTree(on):
             return OnTree(on)
+        case AttachTree() | SaidType() | HandedOn() | RemovedType():
+            return read_type_control(message)
         case _:
             assert_never(message)
 

@@ -9,6 +9,7 @@ from comity.errors import ComityError, Misuse, Permanent
 from comity.limits import limits
 from comity.server.connection import NodeConnection
 from comity.server.links import DialedLink
+from comity.server.overlay.topology import RENDEZVOUS
 from comity.server.tls import check_named
 from comity.server.topology import GENERIC
 from comity.wire import PROTOCOL, Frame, Hello, Message, PeerRole, Welcome
@@ -16,6 +17,10 @@ from comity.wire.faults import ProtocolFault
 
 if TYPE_CHECKING:
     from comity.server.node import BrokerNode
+
+
+_NAMES = {GENERIC: "any graph", RENDEZVOUS: "an overlay of types"}
+_KINDS = _NAMES.keys()
 
 
 class _Waiting:
@@ -39,14 +44,21 @@ class _Waiting:
         if name == node.name:
             raise Misuse(f"both brokers are called {name}", code="own-name", hint="give each a name of its own")
         ours, theirs = (policy.strategy.value, policy.advertisements), (message.strategy, message.advertisements)
-        if (GENERIC in message.options) != node.settings.is_generic:
-            reason = "only one of the two brokers allows links that form circles"
-            raise Misuse(reason, code="other-strategy", hint="start all brokers of a network with --generic, or none")
+        if set(message.options) & _KINDS != set(node.topology.options):
+            reason = (
+                f"our network is {_kind(node.topology.options)}, that of the other broker is {_kind(message.options)}"
+            )
+            hint = "start all brokers of a network with --generic, or with --overlay rendezvous, or none"
+            raise Misuse(reason, code="other-strategy", hint=hint)
         if ours != theirs:
             reason = f"we route by {_told(*ours)}, the other broker by {_told(*theirs)}"
             raise Misuse(reason, code="other-strategy", hint="all brokers of a network route alike")
         if node.settings.tls is not None:
             check_named(self._connection.certificate(), name)
+
+
+def _kind(options: tuple[str, ...]) -> str:
+    return next((_NAMES[one] for one in options if one in _NAMES), "a tree")
 
 
 def _told(strategy: str | None, advertisements: bool) -> str:

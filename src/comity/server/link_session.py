@@ -6,22 +6,25 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from comity.errors import ComityError, Permanent
-from comity.route.generic.broker import GenericControl
 from comity.server.connection import NodeConnection
-from comity.server.control import ControlMessage, read_control, written
+from comity.server.control import ControlMessage, NodeControl, read_control, written
 from comity.server.delivery import Passing
 from comity.server.receivers import LINK
 from comity.wire import (
     Acknowledged,
+    AttachTree,
     Dropped,
     Frame,
+    HandedOn,
     Inform,
     InTree,
     LogPosition,
     Message,
     Reach,
+    RemovedType,
     Renew,
     SaidLinks,
+    SaidType,
     SendAll,
     StatusRequest,
 )
@@ -82,6 +85,9 @@ class LinkSession:
             case Inform() | Renew() | SendAll() | SaidLinks() | InTree() if self.is_up:
                 self.control_in += 1
                 self._hear_control(message)
+            case AttachTree() | SaidType() | HandedOn() | RemovedType() if self.is_up:
+                self.control_in += 1
+                self._hear_control(message)
             case _:
                 raise ProtocolFault(f"a neighbour does not say {type(message).__name__} now", code="out-of-turn")
 
@@ -112,7 +118,7 @@ class LinkSession:
 
     # What the neighbour is told
 
-    def tell(self, control: GenericControl) -> None:
+    def tell(self, control: NodeControl) -> None:
         """Pass on what the routing says."""
         for message in written(control):
             self.control_out += 1

@@ -11,27 +11,26 @@ from typing import TYPE_CHECKING
 
 from comity.errors import ComityError, Misuse
 from comity.logs import log
-from comity.route.broker import RoutingBroker
 from comity.route.changes import Change, Hold
 from comity.route.filters import FilterPool, RouteFilter
-from comity.route.generic.broker import GenericControl, GenericOutgoing
-from comity.route.messages import Outgoing, Topic
+from comity.route.messages import Topic
 from comity.server.client_session import ClientSession
 from comity.server.collecting import ChangeCollector
 from comity.server.connection import NodeConnection
+from comity.server.control import NodeControl
 from comity.server.delivery import BatchDelivery
 from comity.server.figures import NodeFigures, code_of
 from comity.server.following import Followers
 from comity.server.holdings import Holdings
+from comity.server.kinds import node_routing
 from comity.server.link_session import LinkSession
 from comity.server.links import DialedLink, Links
-from comity.server.matching import EventMatching
 from comity.server.parking import Parking
 from comity.server.passing import EventPassing
 from comity.server.receivers import CLIENT, EventReceiver, Flow
 from comity.server.settings import NodeSettings
 from comity.server.status import node_status
-from comity.server.topology import Circles, Tree
+from comity.server.topology import NodeOutgoing
 from comity.wire import Hello, KeptSubscription, LogPosition, NodeStatus, Welcome
 
 if TYPE_CHECKING:
@@ -53,14 +52,12 @@ class BrokerNode:
         self.instance = token_hex(8)
         self.address = str(settings.listen)
         self.figures = NodeFigures()
-        self.links = Links(self.name, may_form_circles=settings.is_generic)
+        self.links = Links(self.name, may_form_circles=settings.may_form_circles)
         self.clients: dict[str, ClientSession] = {}
         self.receivers: dict[str, EventReceiver] = {}
-        self.routing = RoutingBroker(self.name, settings.policy, pool)
-        self.topology = Circles(self.routing) if settings.is_generic else Tree(self.routing)
+        self.routing, self.topology, self.matching = node_routing(settings, pool)
         self._followers = Followers(ledger) if ledger is not None else None
         self.delivery = BatchDelivery(self.receivers, ledger, self._lag)
-        self.matching = EventMatching(self.routing)
         self.events = EventPassing(self)
         self._holdings = Holdings()
         self.collector = ChangeCollector(self._change)
@@ -250,7 +247,7 @@ class BrokerNode:
         self._tell(self.routing.change(self._holdings.changes(parked, self.now), self.now))
         self._tell(self.topology.link_down(session.name, self.now))
 
-    def control(self, session: LinkSession, control: GenericControl) -> None:
+    def control(self, session: LinkSession, control: NodeControl) -> None:
         """A neighbour told what it wants, or has."""
         self.collector.flush()
         self._tell(self.topology.receive(session.name, control, self.now))
@@ -295,7 +292,7 @@ class BrokerNode:
         if changes:
             self._tell(self.routing.change(changes, self.now))
 
-    def _tell(self, outgoing: GenericOutgoing | Outgoing) -> None:
+    def _tell(self, outgoing: NodeOutgoing) -> None:
         for neighbour, control in outgoing:
             session = self.links.sessions.get(neighbour)
             if session is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from comity.route.changes import Change, Hold, Release
 from comity.route.filters import RouteFilter
-from comity.route.generic.broker import GenericControl
 from comity.route.messages import Topic, Update
+from comity.server.control import NodeControl
 from comity.server.receivers import LINK
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Parking:
         if self._node.ledger is not None:
             self._keep(name, self._wanted(name), is_all=False)
 
-    def heard(self, name: str, control: GenericControl) -> list[Change]:
+    def heard(self, name: str, control: NodeControl) -> list[Change]:
         """A neighbour has told what it wants. Gives what is to be taken back of what was held in its place."""
         if self._node.ledger is None or not isinstance(control, Update) or control.topic is not Topic.SUBSCRIPTIONS:
             return []

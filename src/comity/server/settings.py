@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
 from comity.errors import Misuse
-from comity.route.policy import Policy
+from comity.route.policy import Policy, Strategy
+from comity.route.rendezvous.node import check_overlay_policy
 
 SLICE = 16
 """Filters that a step of the routing looks at again, so that events go between the parts of a large change."""
@@ -62,6 +64,13 @@ class ClientToken:
         return "ClientToken(***)"
 
 
+class Overlay(Enum):
+    """What brokers put over the graph of their links, other than one tree."""
+
+    RENDEZVOUS = "rendezvous"
+    """A tree for each type of events."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
     """A node: its name, where it listens, and whom it is linked to."""
@@ -79,10 +88,35 @@ class NodeSettings:
     silence_s: float = 15.0
     """After so long without a byte somebody is taken for gone."""
 
+    overlay: Overlay | None = None
+    """Then, too, links may form circles."""
+
     def __post_init__(self) -> None:
+        if self.overlay is not None:
+            self._check_overlay()
         if self.is_generic and self.store is not None:
             hint = "give the brokers links that form a tree, or leave out --store"
             raise Misuse("--generic and --store do not go together", code="bad-usage", hint=hint)
         if _NAME.fullmatch(self.name) is None:
             hint = "use up to 100 letters, digits, dots, hyphens and underscores, as in `north-1`"
             raise Misuse(f"{self.name[:120]!r} is no name of a broker", code="bad-broker-name", hint=hint)
+
+    @property
+    def may_form_circles(self) -> bool:
+        """Whether links may form any graph."""
+        return self.is_generic or self.overlay is not None
+
+    def _check_overlay(self) -> None:
+        if self.is_generic:
+            hint = "leave out --generic: links of an overlay may form circles anyway"
+            raise Misuse("--overlay and --generic do not go together", code="bad-usage", hint=hint)
+        if self.store is not None:
+            hint = "leave out --store, or --overlay: events are kept for subscribers in networks that form a tree only"
+            raise Misuse("--overlay and --store do not go together", code="bad-usage", hint=hint)
+        if self.policy.strategy is Strategy.FLOODING:
+            hint = "choose another --strategy; covering is the default"
+            raise Misuse("--overlay and --strategy flooding do not go together", code="bad-usage", hint=hint)
+        if self.policy.notices:
+            hint = "leave out --notices: nobody would be the publisher of such events in the tree of their type"
+            raise Misuse("--overlay and --notices do not go together", code="bad-usage", hint=hint)
+        check_overlay_policy(self.policy)

@@ -40,6 +40,7 @@ def node_status(node: BrokerNode, request: int) -> NodeStatus:
         cpu_s=round(time.process_time(), 3),
         memory_bytes=_memory_bytes(),
         stored_events=node.ledger.store.last if node.ledger is not None else 0,
+        overlay=node.topology.status(),
     )
 
 

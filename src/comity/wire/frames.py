@@ -47,6 +47,10 @@ class FrameKind(IntEnum):
     STATUS = 23
     SAID_LINKS = 24
     IN_TREE = 25
+    ATTACH = 26
+    SAID_TYPE = 27
+    HANDED_ON = 28
+    TYPE_GONE = 29
 
 
 class Frame(NamedTuple):

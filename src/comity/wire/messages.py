@@ -19,6 +19,8 @@ Number = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
+TypeName = Annotated[str, Meta(max_length=1_000)]
+Definition = Annotated[str, Meta(max_length=65_536)]
 
 
 class PeerRole(StrEnum):
@@ -192,12 +194,15 @@ class Inform(Struct, frozen=True, omit_defaults=True):
     removed: tuple[Position, ...] = ()
     whole: bool = False
     """Whether what was told before no longer counts."""
+    type: TypeName = ""
+    """In a rendezvous overlay: in the tree of which type."""
 
 
-class Renew(Struct, frozen=True):
+class Renew(Struct, frozen=True, omit_defaults=True):
     """Between brokers: all that was told still stands."""
 
     topic: ToldTopic
+    type: TypeName = ""
 
 
 class SendAll(Struct, frozen=True, omit_defaults=True):
@@ -210,19 +215,61 @@ class SendAll(Struct, frozen=True, omit_defaults=True):
     from_sender: bool = False
 
 
-class SaidLinks(Struct, frozen=True):
+class SaidLinks(Struct, frozen=True, omit_defaults=True):
     """Between brokers whose links may form circles: what a broker says of its links, which everybody passes on."""
 
     broker: Name
     version: Position
     links: tuple[tuple[Name, float], ...]
     """Neighbours, each with what the link costs."""
+    life: Position = 0
+    """Of two that one broker said the one with the greater life counts, and of one life that of the greater version."""
 
 
 class InTree(Struct, frozen=True):
     """Between such brokers: the sender holds this link to be in the tree along which events go, or no longer."""
 
     on: bool
+
+
+class AttachTree(Struct, frozen=True):
+    """In a rendezvous overlay: the way of the sender to where this type meets leads over this link, or no longer."""
+
+    type: TypeName
+    on: bool
+
+
+class SaidType(Struct, frozen=True, omit_defaults=True):
+    """In such an overlay, on its way to the rendezvous: events of this type are published, or (removed) no more."""
+
+    name: TypeName
+    definition: Definition = ""
+    version: Position = 1
+    removed: bool = False
+
+
+class KeptType(Struct, frozen=True):
+    """That a broker keeps the record of a type, in this life of it."""
+
+    name: TypeName
+    version: Position
+    life: Position
+
+
+class HandedOn(Struct, frozen=True, omit_defaults=True):
+    """In such an overlay, from a broker to one that may be far: keep this record, or (`kept`) it is kept."""
+
+    to: Name
+    by: Name
+    hops: Annotated[int, Meta(ge=0, le=1_000)]
+    record: SaidType | None = None
+    kept: KeptType | None = None
+
+
+class RemovedType(Struct, frozen=True):
+    """In such an overlay, from the rendezvous to all in the tree: the type was removed."""
+
+    type: TypeName
 
 
 class Subscribe(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -301,6 +348,10 @@ Message = (
     | SendAll
     | SaidLinks
     | InTree
+    | AttachTree
+    | SaidType
+    | HandedOn
+    | RemovedType
     | Subscribe
     | Unsubscribe
     | Advertise

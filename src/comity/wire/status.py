@@ -54,6 +54,31 @@ class ClientStatus(Struct, frozen=True, kw_only=True):
     unacknowledged: int = 0
 
 
+class TypeStatus(Struct, frozen=True, kw_only=True):
+    """A type of events in a rendezvous overlay, as one node has it."""
+
+    name: str
+    role: str
+    """What the node keeps of it: `primary` of the rendezvous, `replica`, or `absent`."""
+    rendezvous: str
+    """The node where its ways meet, as far as this one knows."""
+    up: str | None = None
+    """The neighbour on the way there; None at the rendezvous, and for who takes no part in the tree."""
+    takes_part: bool = False
+    subscriptions: int = 0
+    """Entries of neighbours in its tree, now."""
+
+
+class OverlayStatus(Struct, frozen=True, kw_only=True):
+    """What a node knows of the overlay that it is part of."""
+
+    nodes: tuple[str, ...]
+    """Those that links lead to, this one included."""
+    types: tuple[TypeStatus, ...] = ()
+    """Those whose tree the node is in, or whose record it keeps; not all, when there are very many."""
+    types_here: int = 0
+
+
 class NodeStatus(Struct, frozen=True, kw_only=True):
     """A node."""
 
@@ -77,3 +102,5 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     memory_bytes: int = 0
     stored_events: int = 0
     """Events in its log, now."""
+    overlay: OverlayStatus | None = None
+    """Of a node of a rendezvous overlay."""

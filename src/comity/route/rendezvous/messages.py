@@ -13,7 +13,7 @@ class TypeRecord:
     """A type that the overlay knows; of two records the one with the higher version counts."""
 
     name: str
-    definition: str
+    definition: str = ""
     version: int = 1
     removed: bool = False
 
@@ -81,5 +81,7 @@ class TypeGone:
     type: str
 
 
-OverlayControl = LinkState | Attach | ForType | Publish | Passed | TypeGone
+TypeControl = Attach | ForType | Publish | Passed | TypeGone
+"""What is about types."""
+OverlayControl = LinkState | TypeControl
 OverlayOutgoing = list[tuple[str, OverlayControl]]
