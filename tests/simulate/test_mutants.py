@@ -8,10 +8,12 @@ import pytest
 
 from comity.route.broker import RoutingBroker
 from comity.route.policy import Policy, Strategy
+from comity.route.rendezvous.node import RendezvousNode
 from comity.simulate.lease_trial import LeaseTrial
+from comity.simulate.rendezvous_trial import RendezvousTrial
 from comity.simulate.trial import RoutingTrial
-from tests.simulate import mutants
-from tests.simulate.test_trials import WORLD
+from tests.simulate import mutants, overlay_mutants
+from tests.simulate.test_trials import TYPED_WORLD, WORLD
 
 TRIED = 60
 """Seeds after which a fault counts as overlooked."""
@@ -51,3 +53,13 @@ def test_a_planted_fault_is_found(fault: type[RoutingBroker]) -> None:
 def test_a_fault_of_leases_is_found(fault: type[RoutingBroker]) -> None:
     policy = Policy(Strategy.COVERING, lease_s=1.0)
     assert any(LEASE_FAULTS[fault] in found for found in broken_by(fault, policy, LeaseTrial))
+
+
+@pytest.mark.parametrize("fault", overlay_mutants.FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_of_an_overlay_is_found(fault: type[RendezvousNode]) -> None:
+    class FaultyTrial(RendezvousTrial):
+        node = fault
+
+    policy = Policy(Strategy.COVERING, advertisements=True)
+    runs = (FaultyTrial(seed, policy, TYPED_WORLD).run().invariants for seed in range(TRIED))
+    assert any(overlay_mutants.FAULTS[fault] in found for found in runs)

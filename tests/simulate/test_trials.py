@@ -16,14 +16,16 @@ from comity.route.policy import Policy, Strategy
 from comity.simulate.counters import Counters
 from comity.simulate.generic_trial import GenericTrial
 from comity.simulate.lease_trial import LeaseTrial
+from comity.simulate.rendezvous_trial import RendezvousLeaseTrial, RendezvousTrial, typed_world
 from comity.simulate.trial import RoutingTrial, TrialWorld
 from tests.conftest import PROFILE
 
 WORLD = TrialWorld()
 """Filters are compared once for all tests of this process."""
+TYPED_WORLD = typed_world()
 
 SEEDS = 10_000 if PROFILE == "nightly" else 200
-SUITES = 20
+SUITES = 24
 """Over which the seeds are divided."""
 
 
@@ -35,10 +37,12 @@ class Routing:
     slice: int | None = None
     adaptive: Adaptation | None = None
     trial: type[RoutingTrial] = RoutingTrial
+    lease_trial: type[LeaseTrial] = LeaseTrial
+    world = WORLD
 
     def policy(self, lease_s: float | None = None) -> Policy:
         loss = 0.3 if self.strategy is Strategy.IMPERFECT else 0.0
-        statistics = Statistics(tuple(WORLD.space.records))
+        statistics = Statistics(tuple(self.world.space.records))
         return Policy(
             self.strategy, self.advertisements, loss, statistics, lease_s, slice=self.slice, adaptive=self.adaptive
         )
@@ -48,18 +52,18 @@ class Routing:
 
     def test_all_invariants_hold_while_clients_and_links_come_and_go(self) -> None:
         for seed in self.seeds(0.8):
-            findings = self.trial(seed, self.policy(), WORLD).run()
+            findings = self.trial(seed, self.policy(), self.world).run()
             assert not list(findings), f"seed {seed}: {findings.kept[0]}"
 
     def test_leases_end_what_nobody_refreshes(self) -> None:
         if self.strategy is Strategy.FLOODING:
             pytest.skip("nothing is told, so nothing has a lease")
         for seed in self.seeds(0.2):
-            findings = LeaseTrial(seed, self.policy(lease_s=1.0), WORLD).run()
+            findings = self.lease_trial(seed, self.policy(lease_s=1.0), self.world).run()
             assert not list(findings), f"seed {seed}: {findings.kept[0]}"
 
     def test_a_seed_gives_the_same_run_again(self) -> None:
-        runs = [self.trial(1, self.policy(), WORLD) for _ in range(2)]
+        runs = [self.trial(1, self.policy(), self.world) for _ in range(2)]
         for run in runs:
             run.run()
         assert runs[0].network.counters == runs[1].network.counters
@@ -150,6 +154,31 @@ class TestCoveringAdvertisedOnAnyGraph(TestCoveringOnAnyGraph):
 
 class TestSimpleAdvertisedAdaptive(TestSimpleAdaptive):
     advertisements = True
+
+
+class RoutingInAnOverlay(Routing):
+    """With a tree for each type of events, on any graph."""
+
+    advertisements = True
+    trial = RendezvousTrial
+    lease_trial = RendezvousLeaseTrial
+    world = TYPED_WORLD
+
+
+class TestSimpleInAnOverlay(RoutingInAnOverlay):
+    strategy = Strategy.SIMPLE
+
+
+class TestCoveringInAnOverlay(RoutingInAnOverlay):
+    strategy = Strategy.COVERING
+
+
+class TestCoveringInSlicesInAnOverlay(TestCoveringInAnOverlay):
+    slice = 1
+
+
+class TestMergingInAnOverlay(RoutingInAnOverlay):
+    strategy = Strategy.MERGING
 
 
 @pytest.mark.parametrize("advertisements", [False, True])

@@ -19,6 +19,8 @@ class Publication:
     producer: str
     event: int
     published_at: float = 0.0
+    stream: str = ""
+    """What events come in order that belong to it; of all that one producer publishes if it is empty."""
 
 
 @dataclass(slots=True)
@@ -33,7 +35,7 @@ class Deliveries:
     count: int = 0
     _got: set[tuple[str, int]] = field(default_factory=set)
     _latest: dict[tuple[str, str], int] = field(default_factory=dict)
-    """The number of the latest publication by who got it and who produced it."""
+    """The number of the latest publication by who got it, and the stream that it is of."""
 
     def published(self, publication: Publication, reached: set[str], advertised: bool) -> None:
         """Who must get it: whoever subscribed before the network was last at rest, where the producer's event goes."""
@@ -89,10 +91,11 @@ class Deliveries:
         if (client, publication.number) in self._got:
             self.findings.add("I3", f"{client} got publication {publication.number} twice")
         self._got.add((client, publication.number))
-        latest = self._latest.get((client, publication.producer), -1)
+        stream = client, publication.stream or publication.producer
+        latest = self._latest.get(stream, -1)
         if publication.number < latest:
             self.findings.add("I3", f"{client} got publication {publication.number} after {latest} of one producer")
-        self._latest[client, publication.producer] = max(latest, publication.number)
+        self._latest[stream] = max(latest, publication.number)
 
     def _for_the_right_reason(self, publication: Publication, client: str, keys: set[Key]) -> None:
         subscribed = self.truth.of(client, Topic.SUBSCRIPTIONS)

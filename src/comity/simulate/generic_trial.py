@@ -27,8 +27,7 @@ class GenericTrial(RoutingTrial):
         conditions = LinkConditions(delay_s=(0.001, 0.01), loss=0.05, resend_s=0.01, notice_s=(0.0, 0.02))
         return GenericNetwork(make, Random(seed), self.world.pool, self.world.space, conditions=conditions)
 
-    def _rest(self) -> None:
-        RoutingTrial._rest(self)
+    def _check(self) -> None:
         network = self.network
         assert isinstance(network, GenericNetwork)
         if not network.agrees():

@@ -11,6 +11,7 @@ from comity.simulate.space import EventSpace, Record
 
 _BOUNDS = 6
 _WORDS = ("a", "b", "c")
+_TYPES = ("house.Fire", "house.Water", "city.Bus")
 
 
 def interval_space() -> EventSpace:
@@ -23,6 +24,20 @@ def interval_space() -> EventSpace:
 def _record(number: float | None, word: str | None) -> Record:
     values = {("x",): number, ("w",): word}
     return {path: value for path, value in values.items() if value is not None}
+
+
+def typed_space() -> EventSpace:
+    """The same for each of three types."""
+    plain = interval_space().records
+    records = ({**record, ("event", "type"): type} for type in _TYPES for record in plain)
+    return EventSpace(records, is_complete=True)
+
+
+def typed_filter(chance: Random) -> str:
+    """A filter that names one type, or two."""
+    chosen = chance.sample(_TYPES, chance.choice((1, 1, 1, 2)))
+    named = f"event.type = '{chosen[0]}'" if len(chosen) == 1 else f"event.type in ('{chosen[0]}', '{chosen[1]}')"
+    return named if chance.random() < 0.1 else f"{named} and ({interval_filter(chance)})"
 
 
 def interval_filter(chance: Random) -> str:

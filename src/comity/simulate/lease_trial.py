@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from comity.route.messages import Topic
-from comity.simulate.checks import check_at_rest, tables
+from comity.simulate.checks import tables
 from comity.simulate.findings import Findings
 from comity.simulate.trial import RoutingTrial
 
@@ -57,4 +57,4 @@ class LeaseTrial(RoutingTrial):
         for _ in self.network.stations:
             self.network.advance(_LEASES * (self.policy.lease_s or 0))
         self.network.settle()
-        check_at_rest(self.network)
+        self._check()

@@ -130,7 +130,7 @@ class Network(Wiring):
         if not steps.may_publish(client, self.space.records[event]):
             self.counters.refused += 1
             return False
-        publication = Publication(self._publications, client, event, self.now)
+        publication = Publication(self._publications, client, event, self.now, self.stream(client, event))
         self._publications += 1
         self.counters.published += 1
         if self.is_watched:
@@ -142,6 +142,10 @@ class Network(Wiring):
         """Where a broker sends an event."""
         found: Directions = steps.route(origin, self.space.records[publication.event])
         return found
+
+    def stream(self, client: str, event: int) -> str:
+        """What the event must not overtake, nor be overtaken by."""
+        return client
 
     def _carry(self, direction: Direction, publication: Publication) -> None:
         way = direction.sender, direction.receiver

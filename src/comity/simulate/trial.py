@@ -181,8 +181,11 @@ class RoutingTrial:
 
     def _rest(self) -> None:
         self.network.settle(_MOST_STEPS)
-        check_at_rest(self.network)
+        self._check()
         self.sizes.append(sum(map(len, tables(self.network).values())))
+
+    def _check(self) -> None:
+        check_at_rest(self.network)
 
     # What breaks
 
