@@ -47,7 +47,7 @@ class FilterPool:
         """The filters that some broker tells some neighbour, under covering."""
         self.meetings = MeetingIndex()
         """The filters that some broker knows of, under advertisements."""
-        self.mergers = Mergers(self.space, self.shape, self.read)
+        self.mergers = Mergers(self.space, self.shape, self.of_tree)
         self._losses: list[tuple[Statistics, Losses]] = []
         self._brokers = 0
         self.everything = self.read("true")

@@ -1,13 +1,17 @@
-"""One filter for two: exactly as much as both together, or a little more with the loss estimated."""
+"""One filter for two: exactly as much as both together, or a little more with the loss estimated.
+
+What is found out about a filter, or about some that are to be merged, is kept for all links and all brokers of a pool:
+they put the same ones together, again and again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import combinations
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from comity.errors import Misuse
-from comity.expression.render import render
 from comity.expression.tree import Expression
 from comity.filter.conjunctive import Box
 from comity.filter.describe import CannotDescribe, box_expression
@@ -18,10 +22,52 @@ from comity.filter.sets.numbers import NumberSet
 from comity.filter.sets.values import ValueSet
 from comity.filter.space import Space
 from comity.filter.statistics import Statistics
+from comity.limits import limits
 from comity.route.route_filter import RouteFilter
 
 _SAMPLE = 1024
 """Events of the statistics that losses are estimated from, at most."""
+_KEPT = 1 << 14
+"""Mergers that are remembered though nobody uses them, and sets of filters that have none."""
+_MOST_POINTS = 256
+"""Values of an attribute by which a filter is found at most."""
+
+
+class MergeAgreement:
+    """What boxes have in common but for one attribute, or two: the same object wherever it occurs."""
+
+    __slots__ = ("__weakref__",)
+
+
+class MergeBox:
+    """A filter as a box, with what others are compared by."""
+
+    __slots__ = ("__weakref__", "agreements", "box", "near", "points", "within")
+
+    def __init__(self, box: Box, agreed: Callable[[Hashable], MergeAgreement]) -> None:
+        self.box = box
+        self.agreements = tuple((path, agreed(common)) for path, common in agreements(box))
+        """Each attribute, with what a box must have in common with this one to be mergeable over it."""
+        self.near = tuple(map(agreed, near_agreements(box)))
+        """What a box that differs in two attributes at most has in common with this one, for some pair of them."""
+        few = {path: members for path, values in box.items() if (members := _members(values)) is not None}
+        self.points: tuple[Hashable, ...] = tuple((path, members[0]) for path, members in few.items())
+        """One value of each attribute that holds few; what covers this box has one of them in `within`, or None."""
+        least = min(few, key=lambda path: len(few[path]), default=None)
+        self.within: tuple[Hashable, ...] | None = None
+        """The values of the attribute that holds the fewest; None if none holds few."""
+        if least is not None:
+            self.within = tuple((least, member) for member in few[least])
+
+
+def _members(values: ValueSet) -> tuple[Hashable, ...] | None:
+    """The values of a set that has few, all of them strings or numbers; None for any other one."""
+    if values.missing or values.bools or values.other or not (values.timestamps.is_empty and values.durations.is_empty):
+        return None
+    if values.numbers.is_empty:
+        return values.strings.members(_MOST_POINTS) or None
+    size = values.numbers.size() if values.strings.is_empty else None
+    return None if size is None or size > _MOST_POINTS else tuple(values.numbers)
 
 
 class Mergers:
@@ -31,39 +77,81 @@ class Mergers:
     candidates are found by what they agree on.
     """
 
-    def __init__(self, space: Space, shape: Callable[[RouteFilter], Shape], read: Callable[[str], RouteFilter]) -> None:
-        self._space, self._shape, self._read = space, shape, read
+    def __init__(
+        self, space: Space, shape: Callable[[RouteFilter], Shape], of_tree: Callable[[Expression], RouteFilter]
+    ) -> None:
+        self._space, self._shape, self._of_tree = space, shape, of_tree
+        self._boxes: WeakKeyDictionary[RouteFilter, MergeBox | None] = WeakKeyDictionary()
+        self._agreements: WeakValueDictionary[Hashable, MergeAgreement] = WeakValueDictionary()
+        self._known: WeakValueDictionary[Hashable, RouteFilter] = WeakValueDictionary()
+        self._latest: deque[RouteFilter] = deque(maxlen=_KEPT)
+        self._impossible: dict[Hashable, None] = {}
 
-    def box(self, filter: RouteFilter) -> Box | None:
+    def box(self, filter: RouteFilter) -> MergeBox | None:
         """The filter as a box; None if it is none, or asks nothing."""
-        shape = self._shape(filter)
-        return shape.box if shape.fit is Fit.EXACT and shape.box else None
+        try:
+            return self._boxes[filter]
+        except KeyError:
+            shape = self._shape(filter)
+            is_box = shape.fit is Fit.EXACT and shape.box
+            found = self._boxes[filter] = MergeBox(shape.box, self._agreed) if is_box else None
+            return found
 
-    def union(self, boxes: list[Box], path: Path) -> RouteFilter | None:
+    def _agreed(self, common: Hashable) -> MergeAgreement:
+        return self._agreements.setdefault(common, MergeAgreement())
+
+    def union(self, filters: Iterable[RouteFilter], path: Path) -> RouteFilter | None:
         """The filter of what several boxes match that agree on all but this attribute; None if it has no text."""
-        values = boxes[0][path]
-        for box in boxes[1:]:
-            values = values.union(box[path])
-        return self._filter({**boxes[0], path: values})
+        listed = list(filters)
 
-    def hull(self, left: Box, right: Box) -> RouteFilter | None:
+        def together() -> Box:
+            boxes = [self._box(filter) for filter in listed]
+            values = boxes[0][path]
+            for box in boxes[1:]:
+                values = values.union(box[path])
+            return {**boxes[0], path: values}
+
+        return self._once((path, frozenset(filter.number for filter in listed)), together)
+
+    def hull(self, left: RouteFilter, right: RouteFilter) -> RouteFilter | None:
         """A filter around both: what they agree on stays, gaps between numbers are filled, the rest is left out."""
-        around = {path: _filled(values.union(right[path])) for path, values in left.items() if path in right}
-        return self._filter(around)
+
+        def around() -> Box:
+            one, other = self._box(left), self._box(right)
+            return {path: _filled(values.union(other[path])) for path, values in one.items() if path in other}
+
+        return self._once((min(left.number, right.number), max(left.number, right.number)), around)
+
+    def _box(self, filter: RouteFilter) -> Box:
+        found = self.box(filter)
+        assert found is not None, "only boxes are merged"
+        return found.box
+
+    def _once(self, question: Hashable, box: Callable[[], Box]) -> RouteFilter | None:
+        known = self._known.get(question)
+        if known is not None or question in self._impossible:
+            return known
+        found = self._filter(box())
+        if found is None:
+            if len(self._impossible) >= _KEPT:
+                del self._impossible[next(iter(self._impossible))]
+            self._impossible[question] = None
+        else:
+            self._known[question] = found
+            self._latest.append(found)
+        return found
 
     def _filter(self, box: Box) -> RouteFilter | None:
-        """The filter that the box is, if it can be written so that it is read as exactly this box."""
+        """The filter that the box is, if it can be said so that it means exactly this box."""
         try:
             wanted = {path: values for path, values in box.items() if not values.covers(self._space.universe(path))}
-            filter = self._read(_text(wanted, self._space))
-            return filter if dict(self._shape(filter).box) == wanted and self._shape(filter).fit is Fit.EXACT else None
+            filter = self._of_tree(box_expression(wanted, self._space))
+            if len(filter.text) > limits().max_subscription_chars:
+                return None  # a neighbour would not take it
+            shape = self._shape(filter)
+            return filter if dict(shape.box) == wanted and shape.fit is Fit.EXACT else None
         except (CannotDescribe, TooLarge, Misuse):
             return None
-
-
-def _text(box: Box, space: Space) -> str:
-    expression: Expression = box_expression(box, space)
-    return render(expression)
 
 
 def _filled(values: ValueSet) -> ValueSet:

@@ -6,40 +6,20 @@ what is wanted beyond the link, a neighbour never gets its own interest back.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
-from comity.filter.conjunctive import Box
-from comity.filter.index.columns import covers
 from comity.filter.open_kinds import Path
 from comity.limits import limits
 from comity.route.choosing.chooser import Chooser, Counts
 from comity.route.choosing.covering import Uncovered
+from comity.route.choosing.tops import MergerPart, ToldParts
 from comity.route.filters import FilterPool
-from comity.route.mergers import Losses, agreements, near_agreements
+from comity.route.mergers import Losses, MergeBox
 from comity.route.route_filter import RouteFilter
 from comity.route.wanted import Interest, Wanted
 
 _MOST_TRIED = 16
 """Candidates for an imperfect merger that are estimated for one filter."""
-
-
-class MergerPart:
-    """A filter that no other one covers, or a merger of such."""
-
-    __slots__ = ("agreements", "box", "hidden", "interest", "over", "parts", "path")
-
-    def __init__(self, interest: Interest, box: Box | None, parts: Iterable[MergerPart] = (), path: Path | None = None):
-        self.interest = interest
-        self.box = box
-        self.agreements = () if box is None else tuple(agreements(box))
-        self.parts = dict.fromkeys(parts)
-        """What a merger was made of."""
-        self.path = path
-        """The attribute in which the parts differ, if it is one, and the merger is perfect."""
-        self.hidden: dict[MergerPart, None] = {}
-        """What a merger covers beside its parts."""
-        self.over: MergerPart | None = None
-        """The merger that this is a part of, or that covers it."""
 
 
 class Mergeable(Chooser):
@@ -51,12 +31,7 @@ class Mergeable(Chooser):
         self._pool, self._losses, self._budget = pool, losses, budget
         self._pieces: dict[RouteFilter, MergerPart] = {}
         """Of what covering chooses."""
-        self._tops: dict[RouteFilter, dict[MergerPart, None]] = {}
-        """What the neighbour is told, by filter; of two that differ in being durable, both."""
-        self._mergers: dict[MergerPart, None] = {}
-        """Those of them that are mergers."""
-        self._alike: dict[Hashable, dict[MergerPart, None]] = {}
-        """Those that are told, by what they may agree on with others."""
+        self._told = ToldParts(pool, near=bool(budget))
         self.waiting, self.orphaned = self._base.waiting, self._base.orphaned
 
     def look(self, wanted: Wanted) -> None:
@@ -113,7 +88,8 @@ class Mergeable(Chooser):
         """Without one of its parts a merger is made anew from the others, or they go their own ways."""
         self._remove(merger, loose)
         del merger.parts[gone]
-        remade = self._union(list(merger.parts), merger.path) if merger.path and len(merger.parts) > 1 else None
+        left = list(merger.parts)
+        remade = self._union(left, merger.path, left) if merger.path and len(left) > 1 else None
         if remade is not None:
             loose[remade] = None
             return
@@ -126,7 +102,7 @@ class Mergeable(Chooser):
     def _insert(self, piece: MergerPart) -> None:
         """Find a place for a loose piece: under a merger, in one, or by itself."""
         while True:
-            cover = self._cover(piece)
+            cover = self._told.covering(piece)
             if cover is not None:
                 cover.hidden[piece], piece.over = None, cover
                 return
@@ -138,45 +114,29 @@ class Mergeable(Chooser):
                 return
             piece = merger
 
-    def _cover(self, piece: MergerPart) -> MergerPart | None:
-        """A merger that is told and covers the piece."""
-        return next((merger for merger in self._mergers if self._hides(merger, piece)), None)
-
     def _cover_others(self, merger: MergerPart) -> None:
         """Hide what is told and covered by a new merger."""
-        for top in [top for tops in self._tops.values() for top in tops if self._hides(merger, top)]:
+        for top in self._told.covered(merger):
             self._withdraw(top)
             merger.hidden[top], top.over = None, merger
-
-    def _hides(self, merger: MergerPart, piece: MergerPart) -> bool:
-        """Whether a merger covers a piece, for certain; most fail at their first attribute."""
-        if merger.interest.durable < piece.interest.durable:
-            return False
-        if merger.box is None or piece.box is None:
-            return self._pool.covers(merger.interest.filter, piece.interest.filter)
-        inner = piece.box
-        return merger.box.keys() <= inner.keys() and all(
-            covers(values, inner[path]) for path, values in merger.box.items()
-        )
 
     def _perfect(self, piece: MergerPart) -> MergerPart | None:
         if piece.box is None:
             return None
-        for path, agreement in piece.agreements:
-            for other in list(self._alike.get((piece.interest.durable, agreement), ())):
+        for path, agreement in piece.box.agreements:
+            for other in self._told.alike(piece.interest.durable, agreement):
                 parts = [*_flat(piece, path), *_flat(other, path)]
                 if len(parts) <= limits().max_merged_filters:
-                    merger = self._union(parts, path)
+                    merger = self._union([piece, other], path, parts)
                     if merger is not None:
                         self._consume(other, merger)
                         self._consume(piece, merger)
                         return merger
         return None
 
-    def _union(self, parts: list[MergerPart], path: Path) -> MergerPart | None:
-        """The perfect merger of parts that agree on all but one attribute."""
-        boxes = [part.box for part in parts if part.box is not None]
-        filter = self._pool.mergers.union(boxes, path)
+    def _union(self, pieces: list[MergerPart], path: Path, parts: list[MergerPart]) -> MergerPart | None:
+        """The perfect merger of pieces that agree on all but one attribute, and consist of these parts."""
+        filter = self._pool.mergers.union((piece.interest.filter for piece in pieces), path)
         if filter is None:
             return None
         interest = Interest(filter, parts[0].interest.durable, self._lost(filter, parts))
@@ -188,8 +148,8 @@ class Mergeable(Chooser):
         if piece.box is None or self._losses is None or not self._budget:
             return None
         found: list[tuple[float, int, RouteFilter, MergerPart]] = []
-        for other in self._near(piece):
-            filter = self._pool.mergers.hull(piece.box, other.box) if other.box is not None else None
+        for other in self._near(piece.box, piece.interest.durable):
+            filter = self._pool.mergers.hull(piece.interest.filter, other.interest.filter)
             if filter is not None:
                 found.append((self._lost(filter, [piece, other]), len(found), filter, other))
         lost, _, filter, other = min(found, default=(1.0, 0, piece.interest.filter, piece))
@@ -198,11 +158,11 @@ class Mergeable(Chooser):
         self._withdraw(other)
         return self._merger(Interest(filter, piece.interest.durable, lost), [piece, other], None)
 
-    def _near(self, piece: MergerPart) -> Iterator[MergerPart]:
+    def _near(self, box: MergeBox, durable: bool) -> Iterator[MergerPart]:
         """Pieces that differ from this one in two attributes at most."""
         tried: dict[MergerPart, None] = {}
-        for agreement in near_agreements(piece.box or {}):
-            for other in self._alike.get((piece.interest.durable, agreement), ()):
+        for agreement in box.near:
+            for other in self._told.alike(durable, agreement):
                 if len(tried) == _MOST_TRIED:
                     return
                 if other not in tried:
@@ -217,7 +177,7 @@ class Mergeable(Chooser):
 
     def _consume(self, piece: MergerPart, merger: MergerPart) -> None:
         """A piece goes into a merger; one that was made over the same attribute leaves its parts to it."""
-        if piece in self._tops.get(piece.interest.filter, ()):
+        if piece in self._told:
             self._withdraw(piece)
         if piece not in merger.parts:
             for hidden in piece.hidden:
@@ -232,34 +192,12 @@ class Mergeable(Chooser):
     # What is told
 
     def _show(self, piece: MergerPart) -> None:
-        self._tops.setdefault(piece.interest.filter, {})[piece] = None
+        self._told.add(piece)
         self._changed[piece.interest] = 1
-        if piece.parts:
-            self._mergers[piece] = None
-        for mark in self._marks(piece):
-            self._alike.setdefault(mark, {})[piece] = None
 
     def _withdraw(self, piece: MergerPart) -> None:
-        tops = self._tops[piece.interest.filter]
-        del tops[piece]
-        if not tops:
-            del self._tops[piece.interest.filter]
+        self._told.remove(piece)
         self._changed[piece.interest] = 0
-        if piece.parts:
-            del self._mergers[piece]
-        for mark in self._marks(piece):
-            del self._alike[mark][piece]
-            if not self._alike[mark]:
-                del self._alike[mark]
-
-    def _marks(self, piece: MergerPart) -> set[Hashable]:
-        if piece.box is None:
-            return set()
-        durable = piece.interest.durable
-        marks: set[Hashable] = {(durable, agreement) for _, agreement in piece.agreements}
-        if self._budget:
-            marks.update((durable, agreement) for agreement in near_agreements(piece.box))
-        return marks
 
 
 def _flat(piece: MergerPart, path: Path) -> list[MergerPart]:
