@@ -1,12 +1,16 @@
-"""What one event costs a broker, in processor time, beside floors and nats-server in the same run.
+"""What one event costs a broker, in processor time, beside floors and other brokers in the same run.
 
 `python benchmarks/broker.py [--quick] [--subscriptions 10000,100000] [--hops 1,3,7] [--out FILE]`
 
 A broker in a process of its own takes quotes in from a publisher, tests them against the subscriptions of its clients,
 of which none or one wants an event, and passes them on to a neighbour, which wants all of them, or about half. Figures
 are processor time of the broker (both ends are in this process, and do not count), the best of several runs. Floors:
-`pass bytes`, and `decode and forward`, which also decodes the JSON of each event. nats-server, if it is in the path,
-gets the same payload, on a subject of stock and price range, with as many subscriptions to such subjects.
+`pass bytes`, and `decode and forward`, which also decodes the JSON of each event. nats-server and mosquitto, if they
+are there, get the same payload, under a name of stock and price range, with as many subscriptions to such names.
+
+Every 10,000 subscriptions it is told what taking them in cost. Latencies are of every sixteenth event, at shares of the
+rate at which events arrive when as many are sent as may be, in frames of sixteen; of other brokers they are written to
+the socket together. Where the machine has other work to do, latencies say little but the order of size.
 """
 
 from __future__ import annotations
@@ -19,23 +23,25 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from shutil import which
-from threading import Thread
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from broker_ends import End, World, event_frames, until  # isort: skip
-from broker_floors import floor, nats  # isort: skip
+from broker_floors import floor  # isort: skip
+from broker_others import Mosquitto, NatsServer, OtherBroker, OtherEnds, other_broker  # isort: skip
 
 RESULTS = Path(__file__).parent / "results" / "broker.json"
 _AHEAD = 16_384
 """Events that may be under way."""
 _HALF = "volume > 20000000"
+LOADS = (0.1, 0.5, 0.9)
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,21 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Intake:
+    """What it took to take in a part of the subscriptions."""
+
+    subscriptions: int
+    """There are then."""
+    us: float
+    """Processor time of the event loop for each of the part, from request to answer."""
+    memory_mb: float
+
+
+@dataclass(frozen=True)
 class Latency:
     """How long events were under way."""
 
+    case: str
     hops: int
     load: float
     events_a_second: int
@@ -65,12 +83,12 @@ class Latency:
     p99_ms: float
 
 
-def cpu_s(process: subprocess.Popen[str]) -> float:
+def cpu_s(process: subprocess.Popen[Any]) -> float:
     """What the main thread of a process, which has the event loop, has used until now; on Linux."""
     return int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]) / 1e9
 
 
-def cpu_of_threads_s(process: subprocess.Popen[str]) -> float:
+def cpu_of_threads_s(process: subprocess.Popen[Any]) -> float:
     """The same for all threads of a process that ends none."""
     tasks = Path(f"/proc/{process.pid}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
@@ -103,6 +121,7 @@ class Bench:
     lines: list[bytes]
     runs: int
     decoding: dict[int, float]
+    intakes: list[Intake] = field(default_factory=list)
 
     def best(self, process: subprocess.Popen[str], source: End, sink: End, batch: int, wanted: int | None) -> float:
         """Microseconds of an event: the best of several runs. Each run ends when all that is wanted has arrived."""
@@ -120,7 +139,7 @@ class Bench:
                 # Else a sink that has to share this process with its source takes in too slowly, and misses some.
                 while sent * expected / len(lines) - (sink.events - had) > _AHEAD:
                     time.sleep(0.0005)
-            until(lambda had=had: sink.events - had >= expected)
+            until(lambda had=had: sink.events - had >= expected, lambda: sink.events)
             found.append((cpu_s(process) - before) / len(lines) * 1e6)
         return min(found[1:])
 
@@ -137,18 +156,14 @@ class Bench:
 
     def one_broker(self, subscriptions: int, batches: list[int]) -> Iterator[Row]:
         with brokers(1) as [(process, port)]:
-            clients = [End.client(port, f"c{n}") for n in range(max(1, subscriptions // 10_000))]
-            before, share = time.monotonic(), subscriptions // len(clients)
-            for client in clients:
-                client.subscribe(self.world.filters(subscriptions)[:share])
-            took_s = time.monotonic() - before
-            print(f"{subscriptions:,} subscriptions taken in {took_s:.1f} s, {memory_mb(process):,.0f} MB", flush=True)
+            filters = self.world.filters(subscriptions)
+            for at in range(0, subscriptions, 10_000):
+                self._take_in(process, End.client(port, f"c{at}"), filters[at : at + 10_000], at)
             source = End.client(port)
             for wants, name in (("exists symbol", "all passed on"), (_HALF, "half passed on")):
                 sink = End.neighbour(port, wants)
                 until(lambda sink=sink: sink.informed > 0)
-                time.sleep(1.0)
-                self._load_indexes(source, sink)
+                self._load_indexes(process, source, sink)
                 for batch in batches if wants == "exists symbol" else batches[-1:]:
                     us = self.best(process, source, sink, batch, None if wants == "exists symbol" else 20_000_000)
                     through = passed_through(port)
@@ -156,26 +171,35 @@ class Bench:
                 sink.socket.close()
                 time.sleep(0.5)
 
-    def _load_indexes(self, source: End, sink: End) -> None:
-        """Events until the broker matches by its indexes."""
-        for _ in range(3):
-            had = sink.events
-            for frame in event_frames(self.lines[:4_096], 256):
-                source.send_events(frame)
-            until(lambda had=had: sink.events - had >= 1_500)
-            time.sleep(1.0)
+    def _take_in(self, process: subprocess.Popen[str], client: End, filters: list[str], before: int) -> None:
+        began = cpu_s(process)
+        client.subscribe(filters)
+        us = (cpu_s(process) - began) / len(filters) * 1e6
+        self.intakes.append(Intake(before + len(filters), us, memory_mb(process)))
+        print(f"{before + len(filters):,} subscriptions: {us:.0f} µs each, {memory_mb(process):,.0f} MB", flush=True)
 
-    def chain(self, hops: int, batch: int) -> Iterator[Row]:
+    def _load_indexes(self, process: subprocess.Popen[str], source: End, sink: End) -> None:
+        """Events until the broker matches by its indexes, and has put together what came in groups."""
+        for _ in range(2):
+            had = sink.events
+            for frame in event_frames(self.lines[:32_768], 256):
+                source.send_events(frame)
+            until(lambda had=had: sink.events - had >= 12_000, lambda: sink.events)
+            _until_alone(process)
+
+    def chain(self, hops: int, batch: int, seconds: float) -> Iterator[Row | Latency]:
         with brokers(hops) as row:
             source, sink = End.client(row[0][1]), End.client(row[-1][1])
             sink.subscribe(["exists symbol"])
             self._until_linked(source, sink)
-            self.best(row[0][0], source, sink, batch, None)  # until all match by their indexes
+            for process, _ in row:
+                self._load_indexes(process, source, sink)
             before = [cpu_s(process) for process, _ in row]
             self.best(row[0][0], source, sink, batch, None)
             used = sum(cpu_s(process) - at for (process, _), at in zip(row, before, strict=True))
             mean = used / hops / len(self.lines) / (self.runs + 1) * 1e6
             yield Row("row of brokers, mean", 1, batch, hops, mean, self.decoding.get(batch, 0.0) / mean)
+            yield from self._latencies(hops, source, sink, seconds)
 
     def _until_linked(self, source: End, sink: End) -> None:
         while not sink.events:
@@ -183,19 +207,20 @@ class Bench:
             time.sleep(0.1)
         time.sleep(1.0)
 
-    def latencies(self, hops: int, seconds: float) -> Iterator[Latency]:
-        with brokers(hops) as row:
-            source, sink = End.client(row[0][1]), End.client(row[-1][1])
-            sink.subscribe(["exists symbol"])
-            self._until_linked(source, sink)
-            fastest = self._rate(source, sink)
-            sink.is_timed = True
-            for load in (0.1, 0.5, 0.9):
-                sink.latencies_s.clear()
-                self._send_at(source, load * fastest, seconds)
-                time.sleep(1.0)
-                p50, p99 = np.percentile(sink.latencies_s, [50, 99]) * 1_000
-                yield Latency(hops, load, round(load * fastest), round(float(p50), 2), round(float(p99), 2))
+    def _latencies(self, hops: int, source: End, sink: End, seconds: float) -> Iterator[Latency]:
+        fastest = self._rate(source, sink)
+        sink.is_timed = True
+        for load in LOADS:
+            sink.latencies_s.clear()
+            paced(load * fastest, seconds, lambda sent: source.send_events(event_frames(self._timed(sent), 16)[0]))
+            time.sleep(1.0)
+            yield latency("row of brokers", hops, load, fastest, sink.latencies_s)
+
+    def _timed(self, sent: int) -> list[bytes]:
+        """Sixteen events, the first of which says when it was sent."""
+        data = {"symbol": "S0001", "sent": time.perf_counter()}
+        head = {"specversion": "1.0", "id": str(sent), "source": "/timed", "type": "Quote"}
+        return [msgspec.json.encode({**head, "data": data}), *self.lines[sent % 4_096 : sent % 4_096 + 15]]
 
     def _rate(self, source: End, sink: End) -> float:
         """Events a second that arrive when as many are sent as may be, sixteen in a frame."""
@@ -207,40 +232,64 @@ class Bench:
         until(lambda: sink.events - had >= len(self.lines))
         return len(self.lines) / (time.monotonic() - began)
 
-    def _send_at(self, source: End, rate: float, seconds: float) -> None:
-        began, sent = time.perf_counter(), 0
-        while (now := time.perf_counter()) - began < seconds:
-            if sent < (now - began) * rate:
-                data = {"symbol": "S0001", "sent": now}
-                first = msgspec.json.encode({"id": str(sent), "source": "/timed", "type": "Quote", "data": data})
-                source.send_events(event_frames([first, *self.lines[sent % 4_096 : sent % 4_096 + 15]], 16)[0])
-                sent += 16
-            else:
-                time.sleep(0.0005)
-
-    def nats(self, subscriptions: int) -> Iterator[Row]:
-        program = which("nats-server")
-        if program is None:
-            print("nats-server is not in the path")
-            return
-        with nats(program) as server:
-            own, sink, source = (_nats_connection(server.port) for _ in range(3))
-            ranges = max(1, subscriptions // len(self.world.symbols))
-            subjects = [f"quotes.{symbol}.{part}" for symbol in self.world.symbols for part in range(ranges)]
-            own.sendall("".join(f"SUB {one} {n}\r\n" for n, one in enumerate(subjects)).encode())
-            sink.sendall(b"SUB quotes.> 1\r\n")
+    def others(self, kind: OtherBroker, subscriptions: int, seconds: float) -> Iterator[Row | Latency]:
+        with other_broker(kind, self.world.symbols, subscriptions) as ends:
+            if ends is None:
+                print(f"{kind.program} is not there", flush=True)
+                return
+            ends.connect("sink", ends.count).sendall(kind.subscriptions([kind.everything]))
+            source = ends.connect("source", lambda data: None)
             time.sleep(1.0)
-            for connection in (own, source):
-                Thread(target=_drain, args=(connection,), daemon=True).start()
-            payload = b"".join(_nats_message(line, ranges) for line in self.lines)
             found = []
-            for _ in range(self.runs):
-                before = cpu_of_threads_s(server.process)
-                Thread(target=source.sendall, args=(payload,), daemon=True).start()
-                _count_nats(sink, len(self.lines))
-                found.append((cpu_of_threads_s(server.process) - before) / len(self.lines) * 1e6)
+            for _ in range(self.runs + 1):
+                before, began = cpu_of_threads_s(ends.process), time.monotonic()
+                self._publish(ends, source)
+                took_s = time.monotonic() - began
+                found.append((cpu_of_threads_s(ends.process) - before) / len(self.lines) * 1e6)
             us = min(found)
-        yield Row("nats-server, by subject", subscriptions, 1, 1, us, self.decoding.get(1_024, 0.0) / us)
+            yield Row(f"{kind.program}, by name", subscriptions, 1, 1, us, self.decoding.get(1, 0.0) / us)
+            fastest = len(self.lines) / took_s
+            for load in LOADS:
+                ends.latencies_s.clear()
+                paced(load * fastest, seconds, lambda sent: source.sendall(ends.publications(self._timed(sent))))
+                time.sleep(1.0)
+                yield latency(kind.program, 1, load, fastest, ends.latencies_s)
+
+    def _is_near(self, ends: OtherEnds, sent: int) -> bool:
+        return sent - ends.seen < _AHEAD
+
+    def _publish(self, ends: OtherEnds, source: socket.socket) -> None:
+        had = ends.seen
+        for at in range(0, len(self.lines), 256):
+            source.sendall(ends.publications(self.lines[at : at + 256]))
+            until(partial(self._is_near, ends, had + at), lambda: ends.seen)
+        until(lambda: ends.seen - had >= len(self.lines), lambda: ends.seen)
+
+
+def paced(rate: float, seconds: float, send: Callable[[int], None]) -> None:
+    """Sends sixteen events each time that they are due."""
+    began, sent = time.perf_counter(), 0
+    while (now := time.perf_counter()) - began < seconds:
+        if sent < (now - began) * rate:
+            send(sent)
+            sent += 16
+        else:
+            time.sleep(0.0005)
+
+
+def latency(case: str, hops: int, load: float, fastest: float, found_s: list[float]) -> Latency:
+    """What was measured at a share of the rate."""
+    p50, p99 = np.percentile(found_s, [50, 99]) * 1_000
+    return Latency(case, hops, load, round(load * fastest), round(float(p50), 2), round(float(p99), 2))
+
+
+def _until_alone(process: subprocess.Popen[str]) -> None:
+    """Until no thread of the broker but that of its loop has done anything for a while."""
+    quiet, last = 0, -1.0
+    while quiet < 4:
+        time.sleep(0.5)
+        now = cpu_of_threads_s(process) - cpu_s(process)
+        quiet, last = (quiet + 1 if abs(now - last) < 0.002 else 0), now
 
 
 def _volume(line: bytes) -> int:
@@ -269,50 +318,32 @@ def memory_mb(process: subprocess.Popen[str]) -> float:
     return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def _nats_connection(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port))
-    connection.recv(4_096)
-    connection.sendall(b'CONNECT {"verbose":false}\r\n')
-    return connection
-
-
-def _nats_message(line: bytes, ranges: int) -> bytes:
-    data = msgspec.json.decode(line)["data"]
-    return b"PUB quotes.%s.%d %d\r\n%s\r\n" % (data["symbol"].encode(), int(data["high"]) % ranges, len(line), line)
-
-
-def _drain(connection: socket.socket) -> None:
-    while connection.recv(1 << 20):
-        pass
-
-
-def _count_nats(connection: socket.socket, count: int) -> None:
-    seen, rest = 1, b""  # the first one has no line end in front of it
-    while seen < count:
-        data = rest + connection.recv(1 << 20)
-        seen += data.count(b"\r\nMSG ")
-        rest = data[-5:]  # less than what is counted, so nothing is counted twice
-
-
-def rows(bench: Bench, options: argparse.Namespace) -> Iterator[Row]:
+def measured(bench: Bench, options: argparse.Namespace) -> Iterator[Row | Latency]:
     batches = [1, 1_024] if options.quick else [1, 16, 64, 256, 1_024]
+    seconds = 2.0 if options.quick else 5.0
     for batch in batches:
         yield from bench.floors(batch)
     for subscriptions in options.subscriptions:
         yield from bench.one_broker(subscriptions, batches)
+    for kind in (NatsServer(), Mosquitto()):
+        yield from bench.others(kind, 10_000, seconds)
     for hops in options.hops:
-        yield from bench.chain(hops, 1_024)
-    yield from bench.nats(10_000)
+        yield from bench.chain(hops, 1_024, seconds)
 
 
 def numbers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
-def keep(out: Path, rows: list[Row], late: list[Latency]) -> None:
+def keep(out: Path, bench: Bench, found: list[Row | Latency]) -> None:
     """Write down what is known until now."""
-    machine = {"python": platform.python_version(), "cores": os.cpu_count()}
-    told = {"rows": [asdict(row) for row in rows], "latencies": [asdict(one) for one in late], **machine}
+    told = {
+        "rows": [asdict(one) for one in found if isinstance(one, Row)],
+        "intakes": [asdict(one) for one in bench.intakes],
+        "latencies": [asdict(one) for one in found if isinstance(one, Latency)],
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+    }
     out.write_text(json.dumps(told, indent=1) + "\n")
 
 
@@ -325,19 +356,17 @@ def main() -> None:
     options = parser.parse_args()
     world = World()
     bench = Bench(world, world.quotes(32_768 if options.quick else 131_072), 1 if options.quick else 3, {})
-    found: list[Row] = []
-    late: list[Latency] = []
+    found: list[Row | Latency] = []
     print(f"{'case':26}{'subscriptions':>14}{'batch':>7}{'hops':>5}{'µs':>8}{'of decoding':>13}{'passed through':>16}")
-    for row in rows(bench, options):
-        found.append(row)
-        keep(options.out, found, late)
-        told = f"{row.case:26}{row.subscriptions:>14,}{row.batch:>7,}{row.hops:>5}{row.us:>8.2f}"
-        print(f"{told}{row.of_decoding:>13.0%}{row.passed_through:>16.0%}", flush=True)
-    for hops in options.hops:
-        for one in bench.latencies(hops, 1.0 if options.quick else 3.0):
-            late.append(one)
-            keep(options.out, found, late)
-            print(f"{one.hops} hops at {one.load:.0%}, {one.events_a_second:,}/s: {one.p50_ms} ms, {one.p99_ms} ms")
+    for one in measured(bench, options):
+        found.append(one)
+        keep(options.out, bench, found)
+        if isinstance(one, Latency):
+            where = f"{one.case}, {one.hops} hops at {one.load:.0%}"
+            print(f"{where}: {one.events_a_second:,}/s, p50 {one.p50_ms} ms, p99 {one.p99_ms} ms", flush=True)
+            continue
+        told = f"{one.case:26}{one.subscriptions:>14,}{one.batch:>7,}{one.hops:>5}{one.us:>8.2f}"
+        print(f"{told}{one.of_decoding:>13.0%}{one.passed_through:>16.0%}", flush=True)
 
 
 if __name__ == "__main__":

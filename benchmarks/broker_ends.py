@@ -88,9 +88,10 @@ class End:
     def subscribe(self, filters: Iterable[str]) -> None:
         """All of them, as fast as they are taken."""
         asked = [Subscribe(request=n, number=n, filter=text) for n, text in enumerate(filters)]
+        before = self.granted
         for at in range(0, len(asked), 500):
             self.say(*asked[at : at + 500])
-        until(lambda: self.granted + self.refused >= len(asked))
+        until(lambda: self.granted + self.refused >= before + len(asked), lambda: self.granted)
         assert not self.refused
 
     def _take(self) -> None:
@@ -127,10 +128,13 @@ class End:
             self.latencies_s.append(now - msgspec.json.decode(line)["data"]["sent"])
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something, for two minutes at the most."""
-    end = time.monotonic() + WAIT_S
+def until(condition: Callable[[], bool], progress: Callable[[], object] = lambda: None) -> None:
+    """Wait for something, for two minutes at the most in which nothing goes on."""
+    last, end = progress(), time.monotonic() + WAIT_S
     while not condition():
+        now = progress()
+        if now != last:
+            last, end = now, time.monotonic() + WAIT_S
         if time.monotonic() > end:
             raise SystemExit("it took too long")
         time.sleep(0.002)

@@ -1,4 +1,4 @@
-"""What a broker is measured against: processes that forward frames and do less with them, and nats-server.
+"""What a broker is measured against: processes that forward frames and do less with them.
 
 `pass bytes` gives on what comes. `decode and forward` also decodes the JSON of each event to what routing looks at.
 Both are an `asyncio.Protocol` in a process of their own, on the event loop that the broker has.
@@ -7,7 +7,6 @@ Both are an `asyncio.Protocol` in a process of their own, on the event loop that
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -88,23 +87,6 @@ def floor(kind: str) -> Iterator[Forwarder]:
     assert process.stdout is not None
     try:
         yield Forwarder(process, int(process.stdout.readline()))
-    finally:
-        process.kill()
-        process.wait()
-
-
-@contextmanager
-def nats(program: str) -> Iterator[Forwarder]:
-    """A nats-server."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    process = subprocess.Popen([program, "-a", "127.0.0.1", "-p", str(port)], stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    try:
-        for line in process.stderr:
-            if "Server is ready" in line:
-                break
-        yield Forwarder(process, port)
     finally:
         process.kill()
         process.wait()

@@ -14,6 +14,7 @@ from tests.wire.messages import EVERY_MESSAGE
 from comity.limits import limited
 from comity.wire import (
     EventBatch,
+    Events,
     Frame,
     FrameKind,
     FrameReader,
@@ -23,6 +24,7 @@ from comity.wire import (
     decode_message,
     encode_message,
     framed,
+    single_event,
 )
 from comity.wire.faults import ProtocolFault
 
@@ -136,3 +138,23 @@ def test_a_status_names_all_its_figures() -> None:
     (status,) = (message for message in EVERY_MESSAGE if isinstance(message, NodeStatus))
     told = msgspec.json.decode(bytes(_frame(encode_message(status)).body))
     assert set(told) == set(NodeStatus.__struct_fields__)
+
+
+@pytest.mark.parametrize("lines", [[b"{}"], [b""], [b"x" * 40], [b"a\nb"], [b"{}", b"{}"]])
+@pytest.mark.parametrize("position", [0, 7, 2**63 - 1, 2**63])
+def test_a_single_event_is_read_as_a_message_is(lines: list[bytes], position: int) -> None:
+    whole = framed(FrameKind.EVENTS, position.to_bytes(8, "little"), EventBatch.of(lines).written)
+    chance = random.Random(position)
+    changed = [bytes((*whole[:at], chance.randrange(256), *whole[at + 1 :])) for at in range(8, len(whole))]
+    cut = [framed(FrameKind.EVENTS, whole[8:end]) for end in range(8, len(whole))]
+    with limited(max_record_bytes=39):
+        for one in (whole, *changed, *cut):
+            frame, single, message = Frame(FrameKind.EVENTS, 0, one), None, None
+            with suppress(ProtocolFault):
+                message = decode_message(frame)
+            single = single_event(frame)
+            if single is not None:
+                assert isinstance(message, Events)
+                assert (message.position, message.batch.lines()) == (single[0], [single[1]])
+            else:
+                assert message is None or len(message.batch) != 1  # type: ignore[union-attr]

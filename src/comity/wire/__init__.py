@@ -4,7 +4,7 @@
 """
 
 from comity.wire.batches import EventBatch
-from comity.wire.codec import decode_message, encode_message
+from comity.wire.codec import decode_message, encode_message, single_event
 from comity.wire.frames import Frame, FrameKind, FrameReader, framed
 from comity.wire.marks import Marks
 from comity.wire.messages import (
@@ -96,4 +96,5 @@ __all__ = [
     "decode_message",
     "encode_message",
     "framed",
+    "single_event",
 ]

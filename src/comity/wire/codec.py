@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from comity.limits import limits
 from comity.wire.batches import EventBatch
 from comity.wire.faults import malformed
-from comity.wire.frames import Frame, FrameKind, framed
+from comity.wire.frames import HEADER, Frame, FrameKind, framed
 from comity.wire.marks import ALIKE, PLACED, Marks
 from comity.wire.messages import (
     Acknowledged,
@@ -81,6 +82,9 @@ _KIND_OF = {type: kind for kind, type in _JSON.items()} | {made: kind for kind, 
 _ENCODE = msgspec.json.Encoder().encode
 _POSITION = struct.Struct("<Q")
 _MOST_POSITION = 2**63 - 1
+_SINGLE = struct.Struct("<QIII")
+"""A position, and a batch of one event: one, and where its line begins and ends."""
+_LINE_FROM = HEADER.size + _SINGLE.size
 
 
 def encode_message(message: Message) -> bytes:
@@ -124,6 +128,24 @@ def decode_message(frame: Frame) -> Message:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise malformed(f"a message of the kind {frame.kind.name}: {error}"[:300]) from error
     return found
+
+
+def single_event(frame: Frame) -> tuple[int, bytes] | None:
+    """Of a frame of one event its position and its line, as `decode_message` reads them; None: that has to say.
+
+    >>> from comity.wire.messages import Events
+    >>> frame = encode_message(Events(7, EventBatch.of([b"{}"])))
+    >>> single_event(Frame(FrameKind.EVENTS, 0, frame))
+    (7, b'{}')
+    """
+    whole = frame.whole
+    if frame.kind is not FrameKind.EVENTS or len(whole) < _LINE_FROM:
+        return None
+    position, count, begin, end = _SINGLE.unpack_from(whole, HEADER.size)
+    line = whole[_LINE_FROM:]
+    if count != 1 or begin or end != len(line) or end > limits().max_record_bytes or position > _MOST_POSITION:
+        return None
+    return None if b"\n" in line else (position, line)
 
 
 def _position(body: memoryview) -> int:
