@@ -25,6 +25,7 @@ FLAT = (
     "test = TRUE and test != false",
     "a = 'x'and b = 5or c = 6",
     "a = -1 and b = 2 or c = 3",
+    "heat between -5.5 degC and 40degC and speed in (1 kn, 2\tkn) or way > 1e3 km",
 )
 """What must be read at once, so that it is fast."""
 NAMES = ("a", "b.c", "event.type", "and", "In", "starts", "ends", "andy", "truest", "iſ", "é", "x1", "`or`", "5a", "is")
@@ -48,7 +49,23 @@ CONSTANTS = (
         "1.5e-99",
         "1e005",
     ),
-    *("9" * 18, "9" * 19, "9" * 20, "-9223372036854775808", "1_000", "٣", "2024-01-01", "5 km", "5km", "5 %", "1 e5"),
+    *("9" * 18, "9" * 19, "9" * 20, "-9223372036854775808", "1_000", "٣", "2024-01-01", "5 %", "1 e5"),
+    *(
+        "5 km",
+        "5km",
+        "-0.0\tkm",
+        "- 5 km",
+        "1e5km",
+        "5 e",
+        "5 e+3",
+        "5e km",
+        "5 inch",
+        "5 in",
+        "5 Andy",
+        "5 And",
+        "5\nkm",
+    ),
+    *("5 m/s", "5 m2", "5 m^2", "5 km*h", "5 µm", "5 °C", "5 k°", "5 a_b", "5 kmé", "5 iſ", "5 km 6 km"),
     *("''", "'x'", '"y"', "'it''s'", "'it\"s'", '"say ""so"""', "'# no'", "'and b = 2'", "'a\nb'", "'open", "'%_\\'"),
     *("true", "False", "trueish", "null", "a", "(1)", "point(1, 2)", "duration('PT5M')"),
 )

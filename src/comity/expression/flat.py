@@ -2,8 +2,8 @@
 
 Most profiles are of this shape, and the parser takes many times as long for them. What is read here is the same tree
 that the parser makes; whatever is not of this shape, or might be wrong, is left to the parser, which also knows how to
-say what is wrong. So the pattern is narrower than the grammar: names and digits of ASCII, no comment, no unit, no
-doubled quote, no number that could be out of range.
+say what is wrong. So the pattern is narrower than the grammar: names and digits of ASCII, units of nothing but letters,
+no comment, no doubled quote, no number that could be out of range.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from comity.expression.tree import (
     In,
     Literal,
     Or,
+    Quantity,
     TextTest,
 )
 
@@ -37,7 +38,8 @@ _NAME = rf"(?!(?ai:{'|'.join(sorted(KEYWORDS))})\b)[A-Za-z_][A-Za-z0-9_]*+"
 _PATH = rf"{_NAME}(?:\.{_NAME})*+"
 _TEXT = r"""(?:'[^']*+'|"[^"]*+")"""
 _NUMBER = r"-?+[0-9]{1,18}+(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]{1,2}+)?+"
-_CONSTANT = rf"(?:{_NUMBER}|{_TEXT}|(?ai:true|false)\b)"
+_UNIT = rf"[ \t]*+(?!(?ai:{'|'.join(sorted(KEYWORDS))})\b)[A-Za-z]++(?![\w°µμΩ*/^])"
+_CONSTANT = rf"(?:{_NUMBER}(?:{_UNIT})?+|{_TEXT}|(?ai:true|false)\b)"
 _ATOM = re.compile(
     rf"""(?ax:
     (?P<path>{_PATH}) \s*+
@@ -54,12 +56,13 @@ _ATOM = re.compile(
 )
 """A comparison, and what joins it with the next."""
 _constants = re.compile(_CONSTANT).findall
+_number = re.compile(_NUMBER).match
 
 
 def read_flat(text: str) -> Expression | None:
     """The tree of a flat filter; None when the text is none. A bad pattern in it raises `Misuse`.
 
-    >>> read_flat("heat > 40 and room in ('attic', 'hall')") is None, read_flat("heat > 40 degC") is None
+    >>> read_flat("heat > 40 degC and room in ('attic', 'hall')") is None, read_flat("heat > 4 m/s") is None
     (False, True)
     """
     choices: list[Expression] = []
@@ -123,7 +126,7 @@ def _attribute(path: str) -> Attribute:
     return Attribute(tuple(path.split(".")))
 
 
-def _constant(text: str) -> Literal:
+def _constant(text: str) -> Literal | Quantity:
     first = text[0]
     if first in "'\"":
         return Literal(text[1:-1])
@@ -131,4 +134,8 @@ def _constant(text: str) -> Literal:
         return TRUE
     if first in "fF":
         return FALSE
-    return Literal(float(text) if "." in text or "e" in text or "E" in text else int(text))
+    found = _number(text)
+    assert found is not None, "a constant that is neither a text nor true or false begins with a number"
+    number, unit = found[0], text[found.end() :]
+    value = float(number) if "." in number or "e" in number or "E" in number else int(number)
+    return Quantity(value, unit.strip()) if unit else Literal(value)

@@ -26,7 +26,7 @@ from comity.expression.simplify.ranges import range_of
 from comity.expression.simplify.spell_cases import spell_cases
 from comity.expression.simplify.split_concatenations import split_concatenations
 from comity.expression.simplify.split_presence import split_presence
-from comity.expression.tree import And, Expression
+from comity.expression.tree import And, Exists, Expression, In
 from comity.limits import limits
 
 Rewrite = Callable[[Expression, EventType], Expression]
@@ -75,6 +75,9 @@ def simplify(tree: Expression, type: EventType) -> Expression:
     if isinstance(tree, And):  # what is made of attributes alone, since most rewrites look at one atom at a time
         tree = all_of([item if is_bare(item) else simplify(item, type) for item in tree.items])
     known_bare = is_bare(tree)
+    if not known_bare:  # arithmetic over one attribute is most of what mappings make, and done with at once
+        inverted = invert_arithmetic(tree, type)
+        tree, known_bare = (inverted, True) if is_bare(inverted) else (tree, False)
     if known_bare and is_settled(tree, type):
         return tree
     idle = 0  # rewrites in a row that left the tree as it is; when all have, it stays so
@@ -99,10 +102,17 @@ def is_settled(tree: Expression, type: EventType) -> bool:
     """Whether no rewrite can change a filter over bare attributes: it asks one thing, or one range, of each."""
     atoms = tree.items if isinstance(tree, And) and len(tree.items) > 1 else (tree,)
     asked = [asked_attribute(atom) for atom in atoms]
-    if None in asked or any(fold_atom(atom, type) != atom or invert_arithmetic(atom, type) != atom for atom in atoms):
+    if None in asked or not all(_is_settled_atom(atom, type) for atom in atoms):
         return False
     together = [[atom for _, atom in same] for _, same in groupby(zip(asked, atoms, strict=True), itemgetter(0))]
     return len(together) == len(set(asked)) and all(len(some) == 1 or _is_one_range(some, type) for some in together)
+
+
+def _is_settled_atom(atom: Expression, type: EventType) -> bool:
+    """Whether an atom over a bare attribute stays as it is."""
+    # Of these, and no others, folding makes something else.
+    is_folded = not isinstance(atom, Exists | In) or fold_atom(atom, type) == atom
+    return is_folded and invert_arithmetic(atom, type) == atom
 
 
 def _is_one_range(atoms: Sequence[Expression], type: EventType) -> bool:

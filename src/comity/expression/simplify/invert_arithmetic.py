@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from comity.event.types import EventType
 from comity.expression.simplify.known import each_atom
-from comity.expression.simplify.ranges import range_of, say
+from comity.expression.simplify.ranges import range_of, say, says_itself
 from comity.expression.tree import Attribute, Between, Compare, Exists, Expression, In
 
 
@@ -21,7 +21,7 @@ def invert_arithmetic(node: Expression, type: EventType) -> Expression:
     >>> render(invert_arithmetic(parse("floor * 2 + 1 < 10"), house))
     'floor between -4611686018427387904 and 4'
     """
-    return each_atom(node, lambda atom: _inverted(atom, type))
+    return each_atom(node, lambda atom: atom if says_itself(atom, type) else _inverted(atom, type))
 
 
 @lru_cache(maxsize=65536)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from comity.event.types import EventType
@@ -77,13 +78,21 @@ Joined = type[And] | type[Or]
 def _joined(node: Joined, dual: Joined, items: list[Expression], neutral: Expression, final: Expression) -> Expression:
     known = dict.fromkeys(_flat(node, items))
     known.pop(neutral, None)
-    denied = _opposite if node is And else negation
-    if final in known or any(denied(item) in known for item in known if isinstance(item, (Not, *_TWO_SIDED))):
+    if final in known or any(item in known for item in _denied(node, known)):
         return final
     shorter = [_reduced(dual, item, known) if isinstance(item, dual) else item for item in known]
     if any(new is not old for new, old in zip(shorter, known, strict=True)):
         return _joined(node, dual, [item for item in shorter if item is not None], neutral, final)
     return (conjunction if node is And else disjunction)(list(known))
+
+
+def _denied(node: Joined, known: Iterable[Expression]) -> Iterator[Expression]:
+    """What those items deny that say no: of two items that deny each other, one does."""
+    for item in known:
+        if isinstance(item, Not):
+            yield item.item
+        elif node is And and isinstance(item, _TWO_SIDED) and item.negated:
+            yield _opposite(item)
 
 
 def _flat(node: Joined, items: list[Expression]) -> list[Expression]:

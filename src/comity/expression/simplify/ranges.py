@@ -8,12 +8,14 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from functools import lru_cache
+from math import ceil, floor
+from typing import Any
 
-from comity.event.kinds import Kind, Value, comparable, kind_of
+from comity.event.kinds import NUMBERS, Kind, Value, comparable, kind_of
 from comity.event.types import EventType
 from comity.expression.render import render_value
 from comity.expression.simplify.chains import Chain, chain_of, first_index
-from comity.expression.simplify.domains import ValueDomain, raw
+from comity.expression.simplify.domains import DOMAINS, ValueDomain, raw
 from comity.expression.simplify.known import presence
 from comity.expression.simplify.order_parts import all_of, any_of
 from comity.expression.tree import Attribute, Between, Compare, Exists, Expression, In, Literal
@@ -53,6 +55,47 @@ def range_of(atom: Expression, type: EventType) -> AttributeRange | None:
             fits = len(values) == len(items) and _fits(chain, values)
             return _found(chain, _among(chain, values, negated)) if fits else None
     return None
+
+
+def says_itself(atom: Expression, type: EventType) -> bool:
+    """Whether an atom over a bare attribute surely is what `say` would say of it. Nearly all are, and it is seen at a
+    glance: the attribute has no order, or some numbers pass and some do not.
+    """
+    match atom:
+        case Compare(symbol, Attribute(path), Literal(value)):
+            kind = _ordered_kind(path, type)
+            return kind is None or (_is_within(value, kind) and not (symbol in _OF_POINTS and _is_between(value, kind)))
+        case Between(Attribute(path), Literal(low), Literal(high), negated):
+            kind = _ordered_kind(path, type)
+            if kind is None:
+                return True
+            return not negated and _is_within(low, kind) and _is_within(high, kind) and _is_passable(low, high, kind)
+    return False
+
+
+_OF_POINTS = ("=", "!=")
+
+
+def _ordered_kind(path: tuple[str, ...], type: EventType) -> Kind | None:
+    declared = type.attribute_at(path)
+    return declared.kind if declared is not None and declared.kind in DOMAINS else None
+
+
+def _is_within(constant: Value, kind: Kind) -> bool:
+    """Whether a constant is a number far from both ends of a kind of numbers."""
+    if kind not in NUMBERS or (constant.__class__ is not int and constant.__class__ is not float):
+        return False
+    return -_EXACT_IN_A_FLOAT < constant < _EXACT_IN_A_FLOAT
+
+
+def _is_between(number: Any, kind: Kind) -> bool:
+    """Whether a number lies between two values of a kind."""
+    return kind is Kind.INT and number != int(number)
+
+
+def _is_passable(low: Any, high: Any, kind: Kind) -> bool:
+    """Whether a kind has values from one number to another."""
+    return bool(ceil(low) <= floor(high) if kind is Kind.INT else low <= high)
 
 
 def _fits(chain: Chain | None, constants: list[Value]) -> bool:
