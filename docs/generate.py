@@ -30,6 +30,7 @@ from comity.expression.constraints import CONSTRAINTS
 from comity.expression.functions import FUNCTIONS
 from comity.expression.render import KEYWORDS
 from comity.limits import Limits
+from comity.node.api.table import ROUTES
 
 DOCS = Path(__file__).parent
 REFERENCE = DOCS / "reference"
@@ -311,6 +312,16 @@ def constraints_part() -> str:
     return "\n".join(["| constraint class |", "|---|", *rows, ""])
 
 
+def requests_part() -> str:
+    """Every request to an event server."""
+    rows = [
+        f"| {'*' if one.is_public else ''}`{one.method} {one.path}`{'*' if one.is_public else ''} | {one.about} "
+        f"| {', '.join(f'`{own.name}`' for own in one.parameters)} |"
+        for one in ROUTES
+    ]
+    return "\n".join(["| request | | parameters |", "|---|---|---|", *rows, ""])
+
+
 PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "cli.md": cli_page,
     REFERENCE / "limits.md": limits_page,
@@ -324,6 +335,7 @@ PARTS: dict[Path, dict[str, Callable[[], str]]] = {
         "functions": functions_part,
         "constraints": constraints_part,
     },
+    REFERENCE / "event-server.md": {"requests": requests_part},
     REFERENCE / "patterns.md": {"grammar": partial(grammar_part, "pattern/text")},
 }
 

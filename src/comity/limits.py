@@ -187,6 +187,26 @@ class Limits:
     """Stored events, from the last half of them, that a broker recognises when they are published again."""
     max_uncommitted_bytes: int = 67_108_864
     """Bytes of events that wait for the disk; whoever publishes more waits, too."""
+    max_node_types: int = 10_000
+    """Types of an event server."""
+    max_rule_chars: int = 65_536
+    """Characters of a text of rules that is sent to an event server."""
+    max_subscriber_rules: int = 10_000
+    """Rules that one subscriber of an event server may have."""
+    max_operand_events: int = 100
+    """Events of an operand that an event server keeps for a composite rule that says nothing to bound them."""
+    max_number_gaps: int = 1_000
+    """Gaps in the numbers of a publisher that an event server remembers; of more the oldest counts as filled."""
+    max_published_events: int = 10_000
+    """Events of one request to an event server."""
+    max_history_page: int = 1_000
+    """Events of one page of the history of an event server."""
+    max_waiting_passwords: int = 64
+    """Passwords that wait to be compared; whoever comes when there are as many is told to try again."""
+    min_password_chars: int = 8
+    """Characters that a password must have."""
+    max_password_chars: int = 256
+    """Characters that a password may have."""
     max_simulated_brokers: int = 100_000
     """Brokers of one simulation."""
     max_simulated_events: int = 1_000_000

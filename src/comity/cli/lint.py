@@ -127,9 +127,19 @@ def _check_text(path: Path) -> None:
         _check_profiles(path)
 
 
+def _check_node(path: Path) -> None:
+    from comity.node.settings import check_node_file
+
+    check_node_file(path)
+
+
 def _check_yaml(path: Path) -> None:
     from comity.document import read_document
+    from comity.federation.files import NODE_FILE
 
+    if path.name == NODE_FILE:
+        _check_node(path)
+        return
     document = read_document(path)
     keys = document.data if isinstance(document.data, dict) else {}
     root = _federation_around(path)
@@ -167,9 +177,12 @@ def _check_profiles(path: Path) -> None:
 def _check_federation(directory: Path, only: Path | None = None) -> None:
     """Check all the files of a federation, and tell the faults of one of them or of all."""
     from comity.federation import load
+    from comity.federation.files import NODE_FILE
 
     try:
         load(directory)
+        if (directory / NODE_FILE).is_file():
+            _check_node(directory / NODE_FILE)
     except ComityError as error:
         faults = errors_in(error)
         if only is not None:

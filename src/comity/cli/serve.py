@@ -1,4 +1,4 @@
-"""`comity serve`: a node of a network, until it is stopped."""
+"""`comity serve`: the event server of a domain, or a broker of a network, until it is stopped."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from comity.cli.event_server import serve_domain
 from comity.cli.logs import LogFormat, LogFormatOption, LogOption, logging_to
 from comity.cli.metrics import MetricsFileOption, MetricsHostOption, MetricsPortOption
-from comity.cli.options import option
+from comity.cli.options import argument, option
 from comity.cli.output import console, write_json
 from comity.cli.session import Format, FormatOption, Session
 from comity.errors import Misuse, Place
@@ -25,6 +26,24 @@ if TYPE_CHECKING:
     from comity.wire import NodeStatus
 
 EXAMPLE = "Example:  comity serve --broker north --listen 127.0.0.1:7470 --peer 127.0.0.1:7471"
+
+_BROKER_LISTENS = "127.0.0.1:7470"
+_OF_BROKERS = (
+    *(
+        "peer",
+        "strategy",
+        "advertisements",
+        "notices",
+        "generic",
+        "overlay",
+        "lease",
+        "silence",
+        "tls_cert",
+        "tls_key",
+        "tls_ca",
+    ),
+    *("client_token", "metrics", "metrics_port", "metrics_host"),
+)
 
 
 class Routing(StrEnum):
@@ -46,10 +65,13 @@ class Overlays(StrEnum):
 
 def serve(
     context: typer.Context,
-    broker: Annotated[str, option("NAME", "Be a broker, called NAME in its network.", "--broker")],
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 is a free one.")] = (
-        "127.0.0.1:7470"
-    ),
+    folder: Annotated[
+        Path | None, argument("DIR", "Be the event server of the domain whose files are in this folder.")
+    ] = None,
+    broker: Annotated[str | None, option("NAME", "Be a broker, called NAME in its network.", "--broker")] = None,
+    listen: Annotated[
+        str | None, option("HOST:PORT", "Where to listen, 127.0.0.1:7470 or, with DIR, :8700; port 0 is a free one.")
+    ] = None,
     peer: Annotated[
         list[str] | None, option("HOST:PORT", "Another broker to be linked to. May be repeated.", "--peer")
     ] = None,
@@ -75,7 +97,7 @@ def serve(
         float, typer.Option(metavar="SECONDS", min=0.5, help="Take somebody for gone who is silent for so long.")
     ] = 15.0,
     store: Annotated[
-        Path | None, option("DIR", "Folder in which events wait for durable subscribers.", "--store")
+        str | None, option("DIR", "Folder in which events wait; of an event server, `store` beside its files.")
     ] = None,
     tls_cert: Annotated[
         Path | None, option("FILE", "Our certificate (PEM); it names the broker.", "--tls-cert")
@@ -94,11 +116,22 @@ def serve(
     log_format: LogFormatOption = LogFormat.TEXT,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Run a node of a network until Ctrl-C or SIGTERM.
+    """Run a node until Ctrl-C or SIGTERM; it prints a line when it listens.
 
-    A broker takes in events from clients and other brokers, and passes each on to those who want it. It prints a line
-    when it listens.
+    With DIR it is the event server of a domain: clients register types and rules over HTTP, publish events, and are
+    told of what their rules want; how, is said by `node.yaml` in that folder. With --broker it is a broker, which takes
+    in events from clients and other brokers, and passes each on to those who want it.
     """
+    session = context.ensure_object(Session)
+    if (folder is None) == (broker is None):
+        hint = "name the folder of a domain, or give --broker NAME"
+        raise Misuse("what to serve is not said, or twice", code="bad-usage", hint=hint)
+    if folder is not None:
+        _refuse_broker_options(context)
+        with logging_to(log_file, log_format, verbose=session.verbose):
+            serve_domain(folder, listen, store, format)
+        return
+    assert broker is not None, "one of the two was given"
     from comity.route.policy import Policy, Strategy
     from comity.server.serve import run_node
     from comity.server.settings import SLICE, Address, NodeSettings, Overlay
@@ -106,21 +139,32 @@ def serve(
     advertises = advertisements or overlay is not None
     settings = NodeSettings(
         broker,
-        Address.read(listen),
+        Address.read(listen or _BROKER_LISTENS),
         tuple(Address.read(one) for one in peer or ()),
         Policy(Strategy(strategy.value), advertises, lease_s=lease, notices=notices, slice=SLICE),
         _tls(tls_cert, tls_key, tls_ca),
-        store,
+        None if store is None else Path(store),
         generic,
         _token(client_token),
         silence,
         Overlay(overlay.value) if overlay is not None else None,
     )
-    session = context.ensure_object(Session)
     with ExitStack() as stack:
         stack.enter_context(logging_to(log_file, log_format, verbose=session.verbose))
         observe = stack.enter_context(_measured(metrics, metrics_port, metrics_host))
         run_node(settings, lambda node: _ready(node, settings, format), observe)
+
+
+def _refuse_broker_options(context: typer.Context) -> None:
+    """Refuse what would be passed over."""
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in _OF_BROKERS
+        if (source := context.get_parameter_source(name)) is not None and source.name == "COMMANDLINE"
+    ]
+    if given:
+        hint = "an event server has its settings in node.yaml, and its metrics at /metrics"
+        raise Misuse(f"only brokers have {', '.join(given)}", code="bad-usage", hint=hint)
 
 
 @contextmanager

@@ -45,6 +45,8 @@ from comity.storage.place import is_address, local_path
 _RESERVED = ("rejected", "dead-letters", "late", "quarantine")
 """Names that a domain may not have: folders of results are named after domains."""
 _OF_LACKING_NAMES = ("unknown-domain", "unknown-type", "unknown-contract", "bad-founders")
+NODE_FILE = "node.yaml"
+"""Beside the files of a federation: how a node serves it. It is no part of what they say."""
 ReadDocument = Callable[[Path], Document]
 _FIRST_KEYS = ("domain", "contract", "profiles", "rates", "codes", "federation")
 
@@ -101,7 +103,8 @@ def federation_files(root: Path) -> list[Path]:
     """The YAML files that make up the federation of a directory, and the federations inside it."""
     if not root.is_dir():
         raise Misuse("this is not a directory", code="no-such-directory", place=Place(str(root)))
-    paths = sorted(path for path in root.rglob("*") if path.suffix in YAML_SUFFIXES and path.is_file())
+    found = (path for path in root.rglob("*") if path.suffix in YAML_SUFFIXES and path.is_file())
+    paths = sorted(path for path in found if path != root / NODE_FILE)
     if not paths:
         raise Misuse("there is no YAML file in it", code="no-federation-files", place=Place(str(root)))
     return paths

@@ -7,8 +7,8 @@ import logging
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, cast
 
 from comity.connect.http.door import Door, Guest, address_group
@@ -32,15 +32,22 @@ _LAST_S = 0.3
 
 async def serve(settings: NodeSettings, ready: Callable[[BrokerNode], None], observe: Observe | None = None) -> None:
     """Run a node until SIGTERM or SIGINT asks it to stop; `observe` is told of it every other second."""
+    with asked_to_stop() as stopping:
+        async with running_node(settings) as node:
+            ready(node)
+            node.observe = observe
+            await stopping.wait()
+
+
+@contextmanager
+def asked_to_stop() -> Iterator[asyncio.Event]:
+    """What SIGTERM and SIGINT set during the block, in place of what they do otherwise."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
     try:
-        async with running_node(settings) as node:
-            ready(node)
-            node.observe = observe
-            await stopping.wait()
+        yield stopping
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)

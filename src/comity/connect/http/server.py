@@ -6,10 +6,12 @@ import asyncio
 import contextvars
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from ssl import SSLContext, SSLError
+from typing import cast
 
 from aiohttp import web
 
@@ -38,7 +40,7 @@ class HttpServer:
 
     def start(self) -> int:
         """Listen; gives the port. Raises `OSError` when it cannot listen."""
-        listener = _listener(self._host, self._port)
+        listener = listening_socket(self._host, self._port)
         port: int = listener.getsockname()[1]
         started: Future[None] = Future()
         context = contextvars.copy_context()  # so that requests have the limits that are in force here
@@ -60,35 +62,53 @@ class HttpServer:
     async def _serve(self, listener: socket.socket, started: Future[None]) -> None:
         try:
             self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-            http = web.Server(self._answer)
-            door, handshakes = Door(), set[asyncio.Task[None]]()
-            listening = await self._loop.create_server(
-                lambda: _Gate(http, door, self._certificate, handshakes), sock=listener, backlog=_BACKLOG
-            )
+            serving = http_served(self._handler, listener, certificate=self._certificate)
+            async with serving:
+                started.set_result(None)
+                await self._stopping.wait()
         except BaseException as error:
+            if started.done():
+                raise
             started.set_exception(error)
-            return
-        started.set_result(None)
-        await self._stopping.wait()
+
+
+@asynccontextmanager
+async def http_served(
+    handler: Handler, listener: socket.socket, *, certificate: Certificate | None = None, door: Door | None = None
+) -> AsyncIterator[None]:
+    """The same in the event loop that is there already, for the length of a block; the socket listens, and is closed.
+
+    What else runs in that loop should have ended, or been asked to, before the block does.
+    """
+    loop = asyncio.get_running_loop()
+    http = web.Server(partial(_answer, handler))
+    door, handshakes = Door() if door is None else door, set[asyncio.Task[None]]()
+    listening = await loop.create_server(
+        lambda: _Gate(http, door, certificate, handshakes), sock=listener, backlog=_BACKLOG
+    )
+    try:
+        yield
+    finally:
         # First no more are accepted. Closing at once would leave a connection that is just being accepted open for ever
         # (CPython, gh-109564), and its client waiting.
-        self._loop.remove_reader(listener)
+        loop.remove_reader(listener)
         door.close()
         await http.shutdown(_GRACE_S)
         door.clear()
         await _end_of_others()
         listening.close()
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        connection = request.protocol
-        assert isinstance(connection, Connection)
-        connection.request_begins()
-        try:
-            return await self._handler(request, connection)
-        except Refusal as refusal:
-            answer = json_answer(refusal.status, refusal.reason, retry_after_s=refusal.retry_after_s)
-            answer.force_close()  # its body is not read
-            return answer
+
+async def _answer(handler: Handler, request: web.BaseRequest) -> web.StreamResponse:
+    connection = request.protocol
+    assert isinstance(connection, Connection)
+    connection.request_begins()
+    try:
+        return await handler(request, connection)
+    except Refusal as refusal:
+        answer = json_answer(refusal.status, refusal.reason, retry_after_s=refusal.retry_after_s)
+        answer.force_close()  # its body is not read
+        return answer
 
 
 async def _end_of_others() -> None:
@@ -107,8 +127,8 @@ class _Gate(asyncio.Protocol):
         self._http, self._door, self._certificate, self._handshakes = http, door, certificate, handshakes
         self._guest: Guest | None = None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, made: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, made)  # that of another event loop is not one of its class
         loop = asyncio.get_running_loop()
         peer = transport.get_extra_info("peername")
         guest = Guest(address_group(peer[0]) if peer else "", transport.abort, loop.time())
@@ -151,6 +171,7 @@ class _Gate(asyncio.Protocol):
         transport.close()
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket at an address, on which nobody is served yet; raises `OSError` when there can be none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=_BACKLOG)

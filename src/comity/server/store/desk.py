@@ -23,7 +23,7 @@ class Desk:
 
     def __init__(self, database: sqlite3.Connection, clock: Clock) -> None:
         self.database, self._clock = database, clock
-        self.last = self.floor = self.through = self._at_us = 0
+        self.last = self.floor = self.through = self.at_us = 0
         (self.log,) = database.execute("select log from state").fetchone()
         self._most_known = limits().max_remembered_identities
         self._identities = Identities(self._most_known)
@@ -37,14 +37,14 @@ class Desk:
     def begin(self) -> None:
         """What follows is done as a whole or not at all."""
         self.database.execute("begin immediate")
-        self._at_us = max(self._at_us, int(self._clock() * _MICROSECONDS))
+        self.at_us = max(self.at_us, int(self._clock() * _MICROSECONDS))
 
     def commit(self) -> None:
         """On the disk when this returns."""
         if self._digests:
             first = self.last - len(self._digests) + 1
             self.database.execute("insert into known values (?, ?)", (first, b"".join(self._digests)))
-        state = (self.last, self.floor, self._at_us, self.through)
+        state = (self.last, self.floor, self.at_us, self.through)
         self.database.execute("update state set (last, floor, at_us, through) = (?, ?, ?, ?)", state)
         self.database.execute("commit")
         self._digests.clear()
@@ -77,7 +77,7 @@ class Desk:
         self.through += len(event.line)
         self._identities.try_out(digest, self.last)
         self._digests.append(digest)
-        rows.append((self.last, self._at_us, self.through, crc32(event.line), event.line))
+        rows.append((self.last, self.at_us, self.through, crc32(event.line), event.line))
         return Committed(self.last, True)
 
     # Subscriptions and cursors
@@ -88,7 +88,7 @@ class Desk:
         find = "select since from subscription where (client, key, filter) = (?, ?, ?)"
         row = self.database.execute(find, asked).fetchone()
         since = self.last if row is None else row[0]
-        kept = replace(subscription, since=since, renewed_s=self._at_us / _MICROSECONDS)
+        kept = replace(subscription, since=since, renewed_s=self.at_us / _MICROSECONDS)
         values = (*asked, kept.durable, kept.lease_s, kept.since, kept.renewed_s, kept.label)
         self.database.execute("insert or replace into subscription values (?, ?, ?, ?, ?, ?, ?, ?)", values)
         if kept.durable:
@@ -117,7 +117,7 @@ class Desk:
 
     def _read_state(self) -> None:
         row = self.database.execute("select last, floor, at_us, through from state").fetchone()
-        self.last, self.floor, self._at_us, self.through = row
+        self.last, self.floor, self.at_us, self.through = row
 
     def _known(self) -> Iterator[tuple[bytes, int]]:
         rows = self.database.execute("select first, digests from known order by first")

@@ -27,10 +27,14 @@ class Committed(NamedTuple):
 
 
 class StoredEvent(NamedTuple):
-    """An event and its number. Numbers rise by one, without gaps."""
+    """An event, its number, and when it was stored, in microseconds since 1970.
+
+    Numbers rise by one, without gaps, and the times never fall.
+    """
 
     sequence: int
     line: bytes
+    at_us: int = 0
 
 
 Choose = Callable[[Sequence[StoredEvent]], Sequence[StoredEvent]]

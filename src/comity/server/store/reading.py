@@ -25,14 +25,14 @@ def read_lines(
     database: sqlite3.Connection, after: int, until: int | None, path: Path | None = None
 ) -> list[StoredEvent]:
     """The events behind a number up to another one, or up to a page of them; with a path they are checked."""
-    select = "select sequence, line, crc from event where sequence > ? and sequence <= ? order by sequence"
+    select = "select sequence, line, at_us, crc from event where sequence > ? and sequence <= ? order by sequence"
     rows = database.execute(select, (after, after + _PAGE_EVENTS if until is None else until))
     events: list[StoredEvent] = []
     size = 0
-    for sequence, line, crc in rows:
+    for sequence, line, at_us, crc in rows:
         if path is not None and crc32(line) != crc:
             raise EVENT_STATE.broken(path, f"the checksum of event {sequence} is wrong")
-        events.append(StoredEvent(sequence, line))
+        events.append(StoredEvent(sequence, line, at_us))
         size += len(line)
         if until is None and size >= _PAGE_BYTES:
             break

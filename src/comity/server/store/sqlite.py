@@ -63,13 +63,13 @@ class SqliteStore:
 
     def __init__(self, folder: Path, desk: Desk, reading: sqlite3.Connection, keeping: Keeping) -> None:
         self.log, self.last = desk.log, desk.last
-        self._path = folder / FILE
+        self.path = folder / FILE
         self._writing, self._reading = desk.database, reading
         self._readers = ThreadPoolExecutor(1, "comity-store-reader")
         self._room, self._growth = _Room(limits().max_uncommitted_bytes), _Growth()
         retention = Retention.of_limits(keeping.history_s)
         self._committer = Committer(
-            desk, self._path, lambda desk: tidy(desk, retention, keeping.clock(), keeping.wanted), self._committed
+            desk, self.path, lambda desk: tidy(desk, retention, keeping.clock(), keeping.wanted), self._committed
         )
 
     @classmethod
@@ -88,7 +88,7 @@ class SqliteStore:
         return answers
 
     async def read(self, after: int, choose: Choose | None = None) -> EventPage:
-        return await self._read(lambda database: read_page(database, self._path, after, choose))
+        return await self._read(lambda database: read_page(database, self.path, after, choose))
 
     async def grown(self, beyond: int) -> int:
         while self.last <= beyond:
@@ -107,6 +107,18 @@ class SqliteStore:
 
     async def advance(self, client: str, position: int, *, told: int = 0) -> None:
         await self._committer.do(lambda desk: desk.advance(client, position, told))
+
+    async def within(self, work: Callable[[Desk], T]) -> T:
+        """What some work gives that is done inside of the next transaction, once that is on the disk.
+
+        For whoever keeps tables of its own beside the events, and wants them committed together.
+        """
+        done: T = await self._committer.do(work)
+        return done
+
+    async def look(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """What some work finds that reads what was committed, and changes nothing."""
+        return await self._read(work)
 
     async def subscriptions(self) -> list[StoredSubscription]:
         return await self._read(read_subscriptions)
@@ -127,7 +139,7 @@ class SqliteStore:
         self._writing.close()
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with told(self._path):
+        with told(self.path):
             return await asyncio.get_running_loop().run_in_executor(self._readers, partial(work, self._reading))
 
     def _committed(self, last: int) -> None:
