@@ -13,9 +13,8 @@ for a notification includes what a batch costs whatever it delivers, so it is sm
 
 A stream that knows identities is measured at the largest share, on a copy of a folder that is made once; opening the
 folder does not count, as it happens once in the life of a stream. Of several numbers the others are compared with the
-least. Ages are measured beside a stream with a new folder,
-a batch of each in turn, because Java becomes quicker all the time; batches are taken without a query, so Spark's
-listing of the input folder is not in them.
+least. Ages are measured beside a stream with a new folder, a batch of each in turn, because Java becomes quicker all
+the time; batches are taken without a query, so Spark's listing of the input folder is not in them.
 
 How long it takes: events times the sum of the shares times one more than `--repeat`; every identity that is to be known
 takes 16 bytes on the disk; an age takes as many batches, of about half a second each.
