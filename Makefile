@@ -91,10 +91,11 @@ $(MADE):
 	@touch $@
 
 # Spark comes as a source package, so what builds it is installed first, from the lock as well.
-$(RUN): $(MADE) requirements/build.txt requirements/run.txt pyproject.toml
+$(RUN): $(MADE) requirements/build.txt requirements/build.cfg requirements/run.txt pyproject.toml
 	@echo "Installing what Comity needs (the first time some 600 MB are fetched, mostly Spark)"
 	@$(PIP) --require-hashes -r requirements/build.txt
-	@$(PIP) --require-hashes --no-build-isolation --use-pep517 -r requirements/run.txt
+	@DIST_EXTRA_CONFIG="$(CURDIR)/requirements/build.cfg" \
+		$(PIP) --require-hashes --no-build-isolation --use-pep517 -r requirements/run.txt
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
