@@ -12,6 +12,9 @@ DEV := $(VENV)/.dev
 WARM := $(VENV)/.warm
 KAFKA := $(VENV)/.kafka
 
+# Tests start programs by the hundred, and none of them is to compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command 'make lock'
 
@@ -25,14 +28,14 @@ demo: install
 	@$(BIN)/comity demo
 
 # Before them Spark's classes are put into an archive, from which each of its many starts takes half the time.
-# Spark's tests come last, since they are the slow ones. A process of them has one session, which the tests of a file
-# share; two of them keep two cores busy, and more would only fight for memory. Files with the longest tests come first,
-# so that none of them is left for one core alone. A cluster wants the machine for itself.
+# A process of tests has one session of Spark, which its files share; each wants two cores and two gigabytes, so there
+# are few of them. Files of Spark come first, and many small ones last, so that no core is left without work.
+# A cluster wants the machine for itself.
 test: dev $(WARM) $(KAFKA)
 	@status=0; \
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not spark" || status=$$?; \
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not alone" tests || status=$$?; \
-	$(BIN)/python -m pytest -m "spark and alone" tests || status=$$?; \
+	$(BIN)/python -m pytest -rs -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+		-m "not alone" || status=$$?; \
+	$(BIN)/python -m pytest -rs -m alone tests || status=$$?; \
 	exit $$status
 
 check: lint types imports docs test

@@ -7,10 +7,12 @@ import inspect
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from comity.pipeline.session import spark_session, stop_session
@@ -40,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-    _longest_files_first(items)
+    config.stash[_SHARED] = SharedSpark(_longest_files_first(items))
     if PROFILE != "nightly":
         _leave_out_nightly(config, items)
 
@@ -55,10 +57,29 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-def _longest_files_first(items: list[pytest.Item]) -> None:
-    """In the order of files, but those with slow tests first: whoever is handed such a file last keeps all waiting."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """To look for the few tests that run alone, files that do not say so need not be loaded."""
+    if config.option.markexpr != "alone" or collection_path.suffix != ".py":
+        return None
+    return "mark.alone" not in collection_path.read_text(encoding="utf-8") or None
+
+
+def _longest_files_first(items: list[pytest.Item]) -> set[Path]:
+    """Those of Spark first, which it gives, and slow ones before others: who is handed one last keeps all waiting."""
+    spark, slow = ({item.path for item in items if item.get_closest_marker(mark)} for mark in ("spark", "slow"))
+    items.sort(key=lambda item: (item.path not in spark, item.path not in slow))
+    return spark
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Spark ends behind the last of its files, and nobody else has begun one, since there can be one only."""
+    shared = item.config.stash[_SHARED]
+    if nextitem is None or nextitem.path not in shared.files:
+        shared.stop()
+    if shared.session is None and SparkContext._active_spark_context is not None:
+        stop_session(SparkSession.builder.getOrCreate())
+        pytest.fail("Spark is started here without the fixture `spark`")
 
 
 def _leave_out_nightly(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -68,15 +89,37 @@ def _leave_out_nightly(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if not item.get_closest_marker("nightly")]
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """The Spark session that all tests of a run share; its workers can import the tests, too."""
-    places = [str(ROOT), str(ROOT / "src"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, places)))
-        session = spark_session("local[2]", app_name="comity-tests", brief=True, config=kafka_config())
-    yield session
-    stop_session(session)
+@dataclass
+class SharedSpark:
+    """The Spark of a process of tests, begun when one wants it, and again when one has stopped it."""
+
+    files: set[Path]
+    """Those with tests that want it."""
+    session: SparkSession | None = None
+
+    def get(self) -> SparkSession:
+        """The session; its workers can import the tests, too."""
+        if self.session is None or SparkContext._active_spark_context is None:
+            places = [str(ROOT), str(ROOT / "src"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, places)))
+                self.session = spark_session("local[2]", app_name="comity-tests", brief=True, config=kafka_config())
+        return self.session
+
+    def stop(self) -> None:
+        """End it, if it runs."""
+        if self.session is not None:
+            stop_session(self.session)
+            self.session = None
+
+
+_SHARED = pytest.StashKey[SharedSpark]()
+
+
+@pytest.fixture
+def spark(pytestconfig: pytest.Config) -> SparkSession:
+    """The Spark session that the tests of a process share."""
+    return pytestconfig.stash[_SHARED].get()
 
 
 def kafka_config() -> dict[str, str]:

@@ -31,6 +31,7 @@ _BLOCK = re.compile(
     r"^(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=fence)$",
     re.M | re.S,
 )
+_STARTS_SPARK = re.compile(r"\bspark_session\(\)|^\$ comity run (?!.*--engine)", re.M)
 _SHELL = ("cat", "cp", "head", "ls", "mkdir", "sed", "sort", "wc")
 """Programs that examples may call beside comity."""
 
@@ -47,6 +48,10 @@ class Block:
     @property
     def runs(self) -> bool:
         return self.file is not None or self.language in ("python", "console")
+
+    @property
+    def starts_spark(self) -> bool:
+        return self.runs and _STARTS_SPARK.search(self.body.replace("\\\n", " ")) is not None
 
 
 def blocks(page: Path) -> Iterator[Block]:

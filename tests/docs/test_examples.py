@@ -19,13 +19,22 @@ from tests.docs.pages import DOCS, PAGES, ROOT, Reader, blocks, name_of
 EXPRESSIONS = DOCS / "reference" / "expressions.md"
 _ROW = re.compile(r"^\| `(?P<filter>.+?)` \| `(?P<event>\{.*?\})` \| (?P<answer>yes|no) \|", re.M)
 
+
+def followed(page: Path) -> object:
+    """A page to follow, marked if it wants Spark."""
+    marks = [pytest.mark.spark] if any(block.starts_spark for block in blocks(page)) else []
+    return pytest.param(page, id=name_of(page), marks=marks)
+
+
 with_examples = pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(block.runs for block in blocks(page))], ids=name_of
+    "page", [followed(page) for page in PAGES if any(block.runs for block in blocks(page))]
 )
 
 
 @with_examples
-def test_page(page: Path, tmp_path: Path) -> None:
+def test_page(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("spark"):
+        request.getfixturevalue("spark")
     with (
         closing(Reader(page, tmp_path)) as reader,
         mock.patch.dict(CONSTRAINTS),
