@@ -148,6 +148,14 @@ def test_match_of_many_profiles_goes_through_the_index_with_the_same_answer():
         assert [name for name in found if name != f"p{INDEXED - 1}"] == few.match(event)
 
 
+def test_match_of_profiles_that_ask_the_same_gives_all_names_in_their_order():
+    profiles = [Profile.of(f"p{number}", f"t > {number % 3}") for number in range(INDEXED)]
+    many, tests = Matcher(profiles), [bound.tree for bound in bind_profiles(profiles)]
+    for t in range(5):
+        event = Event("1", "/a", "T", data={"t": t})
+        assert many.match(event) == [f"p{at}" for at, tree in enumerate(tests) if holds(tree, event)]
+
+
 def test_bind_profiles_shares_one_open_scope():
     with pytest.raises(Faults):
         bind_profiles(_profiles(a="x = 'text'", b="x > 2024-01-01"))

@@ -29,6 +29,7 @@ from comity.expression.tree import Attribute, Compare, Expression, Literal, Text
 from comity.match.index import ProfileIndex
 from comity.match.live import LiveIndex
 from comity.match.ranks import Ranking
+from comity.match.single import SingleEvents
 from comity.testing import expressions
 
 Path = tuple[str, ...]
@@ -100,8 +101,9 @@ def test_the_kernel_ranks_as_python_does(trees: list[Expression], values: dict[s
     """Ranks may differ only where no constant tells them apart."""
     index = ProfileIndex.build(trees)
     for record in carriers(values)[:1]:
-        index.match_one(record)
-        own = index._single()._scratch.own
+        events = SingleEvents(index.rankings, index.postings, index.conditions, index.tests)
+        events.ways().match_one(record)
+        own = events._scratch.own
         for ranking, rank in zip(index.rankings, own.tolist(), strict=True):
             value = record.get(ranking.path) if ranking.path else None
             assert rank == ranking.of_value(value) or _tells_none_apart(ranking, value)
@@ -249,3 +251,65 @@ def test_live_match_one_while_others_come_and_go() -> None:
     done.set()
     thread.join()
     assert not wrong
+
+
+_INSIDE = (
+    {},
+    {"x": 1, "device": {"serial": "x1"}},
+    {"device": {"place": {"floor": 2}, "serial": None}},
+    {"device": {"place": 3}},
+    {"device": "x1"},
+    {"device": None},
+    {"device": [1]},
+    {"device": Point(1.0, 2.0)},
+)
+
+
+@pytest.mark.parametrize("subject", [None, "s"])
+def test_the_envelope_and_what_stands_inside_values_is_read_in_place(subject: str | None) -> None:
+    texts = ("event.type = 'T'", "event.source = '/a'", "device.serial = 'x1'", "exists device.place.floor", "x = 1")
+    trees = bound(*texts, "event.subject = 's'", "not exists device.serial", "event.time > 2026-01-01T00:00:00Z")
+    index = ProfileIndex.build(trees)
+    for values in _INSIDE:
+        for time in (None, datetime(2026, 5, 1, tzinfo=UTC)):
+            event = Event("1", "/a", "T", time, dict(values), subject)  # type: ignore[arg-type]
+            wanted = [number for number, tree in enumerate(trees) if holds(tree, event)]
+            assert sorted(index.match_one(event)) == wanted, values
+
+
+def test_matching_while_an_event_is_read_goes_beside() -> None:
+    """A dict may ask a key of a class of its own whether it is equal, and that may match, or let another thread."""
+    index = ProfileIndex.build(bound("x = 1", "x = 2", "x > 0"))
+    inner: list[list[int]] = []
+
+    class Name(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            inner.append(sorted(index.match_one({("x",): 2})))
+            inner.append(sorted(index.ids_of({("x",): 2}).tolist()))
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    event = Event("1", "/a", "T", data={Name("x"): 1})
+    assert sorted(index.match_one(event)) == [0, 2]
+    assert sorted(index.ids_of(event).tolist()) == [0, 2]
+    assert inner == [[1, 2]] * 4
+
+
+def test_a_record_that_raises_leaves_the_index_as_it_was() -> None:
+    class Broken:
+        def get(self, path: Path) -> Any:
+            raise RuntimeError("no values")
+
+    index = ProfileIndex.build(bound("x = 1"))
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no values"):
+            index.match_one(Broken())
+        assert index.match_one({("x",): 1}) == [0]
+
+
+def test_an_index_has_no_other_functions_than_those_for_single_events() -> None:
+    with pytest.raises(AttributeError, match="match_two"):
+        ProfileIndex.build(bound("x = 1")).match_two  # type: ignore[attr-defined] # noqa: B018

@@ -19,16 +19,16 @@ from comity.expression.tree import Expression
 from comity.match.buckets import NEVER
 from comity.match.channels import Ints, Path
 from comity.match.columns import column_at
-from comity.match.finish import Conditions, finish, targets_of
-from comity.match.kernels.arrays import Postings
+from comity.match.finish import finish, targets_of
+from comity.match.kernels.arrays import ONCE, Conditions, Postings
 from comity.match.lanes import rank_lanes
 from comity.match.pace import Rest, no_rest
 from comity.match.postings import build_postings
-from comity.match.predicates import Predicates, read_predicates
+from comity.match.predicates import Predicates, kept, read_predicates
 from comity.match.ranks import Ranking
 from comity.match.residual import BatchRows, Tests, declared_kind
 from comity.match.selectivity import Sample
-from comity.match.single import SingleEvents
+from comity.match.single import SingleEvents, SingleWays
 from comity.match.workspace import Workspace
 
 _TIMES = (Kind.TIMESTAMP, Kind.DURATION)
@@ -68,7 +68,11 @@ class ProfileIndex:
     conditions: Conditions
     tests: Tests
     declared: Mapping[Path, AttributeType] = field(default_factory=dict)
-    _records: tuple[Ints, Ints] | None = None
+    _places: tuple[Ints, Ints] | None = None
+    match_one: Callable[[AttributeReader], list[int]] = field(init=False, repr=False, compare=False)
+    """Gives the profiles that match one event, in no particular order; the way for a broker, without Arrow."""
+    ids_of: Callable[[AttributeReader], Ints] = field(init=False, repr=False, compare=False)
+    """Gives the same as an array, which is faster when many of them match."""
     _local: threading.local = field(default_factory=threading.local)
 
     @classmethod
@@ -104,7 +108,9 @@ class ProfileIndex:
         for layout in table.layouts:
             rankings.append(Ranking(layout))
             rest()
-        targets, conditions = targets_of(table, ids)
+        first, targets, conditions = targets_of(table, ids)
+        rest()
+        table = kept(table, first == np.arange(len(first)))
         ranks = None if sample is None else rank_batch(rankings, sample, attributes or {})
         rest()
         postings = build_postings(table, targets, Sample([ranking.size for ranking in rankings], ranks), rest)
@@ -136,31 +142,40 @@ class ProfileIndex:
 
         return Matches(*finish(offsets, targets, self.conditions, self.tests, batch_rows))
 
-    def match_one(self, record: AttributeReader) -> list[int]:
-        """The profiles that match one event; the way for a broker, without Arrow."""
-        return self._single().match(record)
-
-    def ids_of(self, record: AttributeReader) -> Ints:
-        """The same as an array, which is faster when many of them match."""
-        return self._single().ids(record)
-
     def remove(self, ids: Sequence[int]) -> None:
         """Makes profiles match nothing from now on; matches that are running may still report them."""
         if not len(ids):
             return
-        owners, records = self._records or self.prepare_removal()
+        owners, places = self._places or self.prepare_removal()
         for number in ids:
             begin, end = np.searchsorted(owners, np.array([number, number + 1], np.int32))
-            self.postings.atoms0[records[begin:end]] = NEVER
+            own = places[begin:end]
+            self.postings.atoms0[own[own >= 0]] = NEVER
+            self._remove_members(-1 - own[own < 0])
+
+    def _remove_members(self, members: Ints) -> None:
+        """Marks their entries before anything is missing there."""
+        conditions = self.conditions
+        entries = np.searchsorted(conditions.member_start, members, "right") - 1
+        conditions.kind[entries] = np.maximum(conditions.kind[entries], ONCE)
+        conditions.profile[members] = -1
 
     def prepare_removal(self) -> tuple[Ints, Ints]:
-        """Finds out which records each profile has, so that the first removal is as fast as the others."""
-        target = self.postings.target[: self.postings.record_count]
-        owner, behind = target.copy(), target < 0
-        owner[behind] = self.conditions.profile[-1 - target[behind]]
-        order = np.argsort(owner, kind="stable").astype(np.int32)
-        self._records = owner[order], order
-        return self._records
+        """Finds out where each profile stands, so that the first removal is as fast as the others.
+
+        That is in records, and below zero among the members of an entry; an entry of one takes its records along.
+        """
+        target, conditions = self.postings.target[: self.postings.record_count], self.conditions
+        records, entry = np.flatnonzero(target >= 0), -1 - target
+        is_single = np.diff(conditions.member_start) == 1
+        single = np.flatnonzero(target < 0)
+        single = single[is_single[entry[single]]]
+        owner = [target[records], conditions.profile[conditions.member_start[entry[single]]], conditions.profile]
+        places = np.concatenate([records, single, -1 - np.arange(len(conditions.profile))]).astype(np.int32)
+        owners = np.concatenate(owner)
+        order = np.argsort(owners, kind="stable")
+        self._places = owners[order], places[order]
+        return self._places
 
     def _workspace(self) -> Workspace:
         found: Workspace | None = getattr(self._local, "workspace", None)
@@ -168,13 +183,13 @@ class ProfileIndex:
             found = self._local.workspace = Workspace(len(self.rankings))
         return found
 
-    def _single(self) -> SingleEvents:
-        try:
-            found: SingleEvents = self._local.single
-        except AttributeError:
-            found = SingleEvents(self.rankings, self.postings, self.conditions, self.tests)
-            self._local.single = found
-        return found
+    def __getattr__(self, name: str) -> Any:
+        """The functions for single events, which are made when they are first asked for, and are there from then on."""
+        if name not in SingleWays._fields:
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        single = SingleEvents(self.rankings, self.postings, self.conditions, self.tests)
+        self.match_one, self.ids_of = single.ways()
+        return getattr(self, name)
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.rankings, self.postings, self.conditions, self.tests, self.declared

@@ -21,7 +21,7 @@ from comity.event.scan.lanes import LaneGroup
 from comity.event.types import AttributeType
 from comity.expression.evaluate import AttributeReader
 from comity.expression.tree import Expression
-from comity.match.channels import Path
+from comity.match.channels import Ints, Path
 from comity.match.index import Matches, ProfileIndex
 from comity.match.kernels.results import join
 from comity.match.pace import MatchingPace, Rest, no_rest
@@ -118,6 +118,12 @@ class LiveIndex:
         for part in shown[1:]:
             found += part.match_one(record)
         return found
+
+    def ids_of(self, record: AttributeReader) -> Ints:
+        """The same as an array, which is faster when many of them match."""
+        self._matched_at = monotonic()
+        found = [part.ids_of(record) for part in self._shown]
+        return found[0] if len(found) == 1 else np.concatenate([_NONE, *found])
 
     # Changing
 
@@ -257,6 +263,9 @@ class LiveIndex:
     def _pace_beside(self) -> Rest:
         """For work in a thread of its own."""
         return MatchingPace(lambda: self._matched_at)
+
+
+_NONE = np.zeros(0, np.int32)
 
 
 def _nothing() -> ProfileIndex:

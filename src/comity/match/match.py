@@ -71,19 +71,30 @@ class Matcher:
 INDEXED = 1_000
 """From so many profiles on, an index pays for the seconds that its kernels take to load."""
 
+_MANY_NAMES = 64
+"""Names from which on they are ordered and looked up as an array, which takes longer for a few."""
+
 
 class _Indexed:
     """Many profiles: only those that can match are looked at."""
 
     def __init__(self, profiles: list[BoundProfile]) -> None:
         # The kernels are compiled code that takes seconds to load, and few profiles do without it.
+        import numpy as np
+
         from comity.match.index import ProfileIndex
 
         self._names = [profile.name for profile in profiles]
+        self._names_at_once = np.array(self._names, object)
         self._index = ProfileIndex.build([_of_its_types(profile) for profile in profiles])
 
     def match(self, event: Event) -> list[str]:
-        return [self._names[at] for at in sorted(self._index.match_one(event))]
+        found = self._index.ids_of(event)
+        if len(found) < _MANY_NAMES:
+            return [self._names[at] for at in sorted(found.tolist())]
+        found.sort()
+        names: list[str] = self._names_at_once[found].tolist()
+        return names
 
 
 def _of_its_types(profile: BoundProfile) -> Expression:

@@ -77,6 +77,12 @@ def settled(
     return _without_the_impossible(_merged(table))
 
 
+def kept(table: Predicates, conjunctions: np.ndarray) -> Predicates:
+    """The table without the predicates of conjunctions that are not marked; these keep their numbers."""
+    keep = conjunctions[table.conjunction]
+    return table if keep.all() else _selected(table, keep, table.low, table.high)
+
+
 def _by_use(channel: Ints) -> tuple[list[int], Ints]:
     """The channels in the order of their use, that of all events first, and the same ones by their place there.
 

@@ -118,11 +118,15 @@ class Ranking:
             return 0
         return self._of_number(to_microseconds(value))
 
-    def single_reading(self, place: int) -> tuple[ChannelReading, KnownTexts, NumberScale]:
-        """How a kernel ranks one value, which stands at a place of the event's values."""
+    def single_reading(self, place: int, where: int, offset: int) -> tuple[ChannelReading, KnownTexts, NumberScale]:
+        """How a kernel ranks one value: its place among all, and where an event has it (`ChannelReading`)."""
         plain, timed = self.view is View.VALUE, self.view in (View.TIMESTAMP, View.DURATION)
         others = (RANK_FALSE, RANK_TRUE, self._others) if plain else (0, 0, 0)
-        return ChannelReading(place, self.of_value(None), timed, plain, *others), self._texts, self._scale(float)
+        return (
+            ChannelReading(place, where, offset, self.of_value(None), timed, plain, *others),
+            self._texts,
+            self._scale(float),
+        )
 
     @cached_property
     def _ordered_numbers(self) -> list[Any]:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from comity.compiled import entry
+from comity.compiled import bound_entry, entry
 from comity.event.event import Event
-from comity.event.kinds import Value
-from comity.event.types import ENVELOPE_NAME
+from comity.event.types import ENVELOPE, ENVELOPE_NAME
 from comity.expression.evaluate import AttributeReader
 from comity.match.access import LEVELS
-from comity.match.channels import Ints
-from comity.match.finish import Conditions, finish_one
-from comity.match.kernels.arrays import Postings, PythonObjects, Scratch
-from comity.match.kernels.packed import packed_words
-from comity.match.kernels.single import BELOW, FULL, UNRANKED, match_event
+from comity.match.channels import Ints, Path
+from comity.match.finish import finish_one
+from comity.match.kernels.arrays import (
+    IN_DATA,
+    IN_ENVELOPE,
+    INSIDE,
+    NOWHERE,
+    Conditions,
+    Postings,
+    PythonObjects,
+    Scratch,
+    SingleWay,
+)
+from comity.match.kernels.packed import WORDS, packed_words
+from comity.match.kernels.single import FULL, UNRANKED, UNREAD, match_record, match_values
 from comity.match.ranks import Ranking
 from comity.match.residual import Tests
 
@@ -25,31 +36,28 @@ _SPARE = 1 << 12
 """Targets that there is room for at first."""
 _INTS = list(range(1 << 16))
 """Ints that need not be made for every event: with a thousand matches that is most of the time."""
-_OBJECTS = PythonObjects(
-    none=id(None),
-    true=id(True),
-    boolean=id(bool),
-    whole=id(int),
-    real=id(float),
-    text=id(str),
-    ints=np.fromiter(map(id, _INTS), np.int64, len(_INTS)),
-)
+_INT_ADDRESSES = np.fromiter(map(id, _INTS), np.int64, len(_INTS))
+
+
+class SingleWays(NamedTuple):
+    """The functions that take one event."""
+
+    match_one: Callable[[AttributeReader], list[int]]
+    """Gives the profiles that match an event, in no particular order."""
+    ids_of: Callable[[AttributeReader], Ints]
+    """Gives the same as an array, which is faster when there are many."""
 
 
 class SingleEvents:
-    """One thread's way to match single events: what a kernel needs to know, and its buffers, at one address."""
+    """What a kernel needs to know to match single events, and its buffers, at one address."""
 
     def __init__(self, rankings: Sequence[Ranking], postings: Postings, conditions: Conditions, tests: Tests) -> None:
-        self._kernel = entry(match_event, 5)
         self._rankings, self._postings = rankings, postings
         self._conditions, self._tests = conditions, tests
-        read = [ranking for ranking in rankings if ranking.path]
-        self._paths = [ranking.path for ranking in read]
+        self._rank = entry(match_values, 2)
+        self._others = threading.local()
+        self._paths = [ranking.path for ranking in rankings if ranking.path]
         self._names = [path[0] for path in self._paths]
-        # An event has most attributes at hand by their name; what stands elsewhere is asked for by its path.
-        self._deeper = [(at, path) for at, path in enumerate(self._paths) if len(path) > 1 or path[0] == ENVELOPE_NAME]
-        places = {id(ranking): at for at, ranking in enumerate(read)}
-        self._places = [places.get(id(ranking), -1) for ranking in rankings]
         channels = len(rankings)
         self._scratch = Scratch(
             own=np.zeros(channels, np.int32),
@@ -57,72 +65,144 @@ class SingleEvents:
             begins=np.zeros(channels * (LEVELS + 1), np.uint32),
             ends=np.zeros(channels * (LEVELS + 1), np.uint32),
             out=np.empty(_SPARE, np.int32),
+            found=np.empty(_SPARE, np.int32),
             needed=np.zeros(1, np.int64),
+            seen=np.zeros(max(conditions.slots, 1), np.int64),
+            events=np.zeros(1, np.int64),
+            left=np.zeros(1, np.int64),
+            busy=np.zeros(1, np.int64),
         )
         self._pack()
 
-    def match(self, record: AttributeReader) -> list[int]:
-        """The profiles that match an event, in no particular order."""
-        holder: list[Any] = [None]
-        count = self._matched(record, id(holder))
-        if count < BELOW:
-            found: list[int] = holder[0]
-            return found
-        return finish_one(self._out[: count - BELOW].tolist(), self._conditions, self._tests, record)
+    def ways(self) -> SingleWays:
+        """The functions, which keep this object; it does not know them, so it goes when they go."""
+        return SingleWays(self._way(SingleEvents._go_on, 0), self._way(SingleEvents._go_on_to_array, 1))
 
-    def ids(self, record: AttributeReader) -> Ints:
-        """The same as an array, which is faster when there are many."""
-        count = self._matched(record, 0)
-        if count < BELOW:
-            return self._out[:count].copy()
-        targets = self._out[: count - BELOW].tolist()
-        return np.array(finish_one(targets, self._conditions, self._tests, record), np.int32)
+    def _way(self, go_on: Callable[[SingleEvents, AttributeReader], Any], makes_array: int) -> Callable[[Any], Any]:
+        beside = SingleEvents._beside_to_array if makes_array else SingleEvents._beside
+        packed = np.array(packed_words(SingleWay(self._call, makes_array, id(go_on), id(beside))), np.int64)
+        return bound_entry(match_record, (packed.ctypes.data, self, packed))
 
-    def _matched(self, record: AttributeReader, holder: int) -> int:
-        """The number of targets, which stand in `out`, as the kernel gives it."""
-        kind: type = type(record)
-        if kind is Event and not self._deeper and type(record.data) is dict:  # type: ignore[attr-defined]
-            count = self._kernel(self._call, id(record.data), self._names_id, holder, 0)  # type: ignore[attr-defined]
-        elif kind is dict:
-            count = self._kernel(self._call, id(record), self._paths_id, holder, 0)
-        else:
-            values = self._values(record)
-            count = self._kernel(self._call, id(values), 0, holder, 0)
-        return count if count >= 0 else self._go_on(count, record, holder)
+    # What the kernel leaves to Python
 
-    def _values(self, record: AttributeReader) -> list[Value | None]:
-        if type(record) is not Event:
-            return list(map(record.get, self._paths))
-        values = list(map(record.data.get, self._names))
-        for at, path in self._deeper:
-            values[at] = record.get(path)
-        return values
+    def _go_on(self, record: AttributeReader) -> list[int]:
+        try:
+            count = self._finished(record)  # before `out` is looked at, which may become another one
+            targets: list[int] = self._scratch.out[:count].tolist()
+        finally:
+            self._scratch.busy[0] = 0
+        return finish_one(targets, self._conditions, self._tests, record)
 
-    def _go_on(self, left: int, record: AttributeReader, holder: int) -> int:
-        """Does what the kernel leaves to Python, and calls it again."""
+    def _go_on_to_array(self, record: AttributeReader) -> Ints:
+        return np.array(self._go_on(record), np.int32)
+
+    def _finished(self, record: AttributeReader) -> int:
+        """The number of targets, which stand in `out` then."""
+        left = int(self._scratch.left[0])
         while left < 0:
-            if left == UNRANKED:
-                self._rank_rest(self._values(record))
-            elif left == FULL:
-                self._scratch = self._scratch._replace(out=np.empty(2 * int(self._scratch.needed[0]), np.int32))
-                self._pack()
-            left = self._kernel(self._call, 0, 0, holder, 1)
+            values = 0
+            if left == UNREAD:
+                read = list(map(record.get, self._paths))
+                values = id(read)
+            elif left == UNRANKED:
+                self._rank_rest(record)
+            else:
+                assert left == FULL
+                self._enlarge(2 * int(self._scratch.needed[0]))
+            left = self._rank(self._call, values)
         return left
 
-    def _rank_rest(self, values: list[Value | None]) -> None:
+    def _rank_rest(self, record: AttributeReader) -> None:
         own = self._scratch.own
         for channel in np.flatnonzero(own == UNRANKED).tolist():
-            own[channel] = self._rankings[channel].of_value(values[self._places[channel]])
+            ranking = self._rankings[channel]
+            own[channel] = ranking.of_value(record.get(ranking.path))
+
+    def _beside(self, record: AttributeReader) -> list[int]:
+        return self._other_ways().match_one(record)
+
+    def _beside_to_array(self, record: AttributeReader) -> Ints:
+        return self._other_ways().ids_of(record)
+
+    def _other_ways(self) -> SingleWays:
+        """Those of this thread for events that come while another one is in work."""
+        try:
+            found: SingleWays = self._others.ways
+        except AttributeError:
+            found = SingleEvents(self._rankings, self._postings, self._conditions, self._tests).ways()
+            self._others.ways = found
+        return found
+
+    # Where everything is
 
     def _pack(self) -> None:
         """Writes down where everything is; the arrays are kept beside it, for they must stay there."""
-        self._out = self._scratch.out
-        self._paths_id, self._names_id = id(self._paths), id(self._names)
-        self._kept: list[Any] = []
-        words = [*packed_words(_OBJECTS), *packed_words(self._scratch), *packed_words(self._postings)]
-        for ranking, place in zip(self._rankings, self._places, strict=True):
-            for part in ranking.single_reading(place):
+        objects = self._objects()
+        self._kept: list[Any] = [objects]
+        parts = (objects, self._scratch, self._postings, self._conditions)
+        words = [word for part in parts for word in packed_words(part)]
+        self._out_at = len(packed_words(objects)) + len(packed_words(self._scratch[: Scratch._fields.index("out")]))
+        place = 0
+        for ranking in self._rankings:
+            for part in ranking.single_reading(place if ranking.path else -1, *_where(ranking.path)):
                 words += packed_words(part)
                 self._kept.append(part)
+            place += bool(ranking.path)
         self._words = np.array(words, np.int64)
         self._call: int = self._words.ctypes.data
+
+    def _objects(self) -> PythonObjects:
+        return PythonObjects(
+            none=id(None),
+            true=id(True),
+            boolean=id(bool),
+            whole=id(int),
+            real=id(float),
+            text=id(str),
+            mapping=id(dict),
+            event=id(Event),
+            data=_OFFSETS["data"],
+            names=id(self._names),
+            paths=id(self._paths),
+            make_array=_MAKE_ARRAY,
+            array=id(np.ndarray),
+            int32=np.dtype(np.int32).num,
+            ints=_INT_ADDRESSES,
+        )
+
+    def _enlarge(self, size: int) -> None:
+        """Gives `out` and `found` other places, which are written down in one step."""
+        out, found = np.empty(size, np.int32), np.empty(size, np.int32)
+        self._words[self._out_at : self._out_at + 2 * WORDS] = packed_words([out, found])
+        self._scratch = self._scratch._replace(out=out, found=found)
+
+
+def _where(path: Path) -> tuple[int, int]:
+    """Where an event has an attribute, as `Event.get` reads it, and its place in the envelope."""
+    if path[:1] == (ENVELOPE_NAME,):
+        known = len(path) == 2 and path[1] in ENVELOPE
+        return (IN_ENVELOPE, _OFFSETS[path[1]]) if known else (NOWHERE, 0)
+    return (INSIDE if len(path) > 1 else IN_DATA), 0
+
+
+def _offsets() -> dict[str, int]:
+    """Where an event has its fields, found in one whose fields are known."""
+    names = Event.__struct_fields__
+    values = [object() for _ in names]
+    event: Any = Event(*values)  # type: ignore[arg-type]
+    words = list((ctypes.c_int64 * (Event.__basicsize__ // 8)).from_address(id(event)))
+    return {name: 8 * words.index(id(value)) for name, value in zip(names, values, strict=True)}
+
+
+_OFFSETS = _offsets()
+
+
+def _make_array() -> int:
+    """The address of NumPy's `PyArray_New`, which has had the same place in the table for programs in C ever since."""
+    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = ctypes.cast(address(np._core._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))  # type: ignore[attr-defined]
+    return int(table[93] or 0)
+
+
+_MAKE_ARRAY = _make_array()

@@ -58,6 +58,30 @@ class Postings(NamedTuple):
         return len(self.target) - PADDING
 
 
+PLAIN, ONCE, TESTED = range(3)
+"""What is to be done with a target below zero: report its members, look which of them are there and not reported
+already, or evaluate its tests first."""
+
+
+class Conditions(NamedTuple):
+    """What stands behind the targets below zero: target t is entry -1 - t."""
+
+    kind: Ints
+    member_start: Ints
+    """The members of entry e are from `member_start[e]` to `member_start[e + 1]`: at least one."""
+    profile: Ints
+    """By member; below zero for one that was removed, in place, after its entry was marked with `ONCE`."""
+    slot: Ints
+    """By member, a number for each profile with several conjunctions, -1 for the others."""
+    test_start: Ints
+    test: Ints
+    slots: int
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self[:-1])
+
+
 class NumberScale(NamedTuple):
     """The constants as numbers of one kind, and a grid that brackets the search in them."""
 
@@ -87,11 +111,18 @@ class KnownTexts(NamedTuple):
     """The rank of a text that none of them equals, when none is compared by order."""
 
 
+IN_DATA, IN_ENVELOPE, INSIDE, NOWHERE = range(4)
+"""Where an event has an attribute: in its data, beside it, in a value of its data, or never."""
+
+
 class ChannelReading(NamedTuple):
     """How one event's value is ranked in a channel, besides numbers and texts."""
 
     place: int
-    """Where the value stands in the list of values; below zero where no value is read."""
+    """Where the value stands in the list of values, and its path in that of paths; below zero if no value is read."""
+    where: int
+    offset: int
+    """Bytes from an event's address on, for what it has beside its data."""
     fixed: int
     """The rank where no value is read."""
     in_python: int
@@ -103,7 +134,7 @@ class ChannelReading(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What matching one event writes into: buffers of one thread."""
+    """What matching one event writes into."""
 
     own: Ints
     """By channel, the rank of the event."""
@@ -111,12 +142,36 @@ class Scratch(NamedTuple):
     begins: Words
     ends: Words
     out: Ints
+    """The targets."""
+    found: Ints
+    """The profiles."""
     needed: Longs
-    """One number: how many targets `out` would have to hold."""
+    """One number: how much `out` or `found` would have to hold."""
+    seen: Longs
+    """By slot, the number of the last event that reported the profile."""
+    events: Longs
+    """One number: that of the events so far."""
+    left: Longs
+    """One number: that of the targets of the last event, or what Python has to do first."""
+    busy: Longs
+    """One number: 1 while all this is in use."""
+
+
+class SingleWay(NamedTuple):
+    """What a function for single events is bound to."""
+
+    call: int
+    """The address of all that is packed."""
+    makes_array: int
+    """Whether it gives an array instead of a list."""
+    go_on: int
+    """The function that does the rest in Python."""
+    beside: int
+    """The function that takes an event while another one is in work."""
 
 
 class PythonObjects(NamedTuple):
-    """The addresses of what values are compared with."""
+    """The addresses of what values are compared with, and of what reads and makes objects."""
 
     none: int
     true: int
@@ -124,5 +179,17 @@ class PythonObjects(NamedTuple):
     whole: int
     real: int
     text: int
+    mapping: int
+    event: int
+    data: int
+    """Where an event has its data: bytes from its address on."""
+    names: int
+    """The list of the first names of all paths."""
+    paths: int
+    """The list of all paths."""
+    make_array: int
+    """NumPy's function, its class of arrays, and the number of int32."""
+    array: int
+    int32: int
     ints: Longs
     """Those of the first ints."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from comity.compiled import inlined, kernel
 from comity.match.kernels.arrays import PASSES
-from comity.match.kernels.vectors import check_sixteen, prefetch, trailing_zeros
+from comity.match.kernels.vectors import check_sixteen, copy_ints, prefetch, trailing_zeros
 
 IS_SET = 1 << 30
 """Added to the channel of a rest predicate that is a list of intervals."""
@@ -119,8 +119,7 @@ def scan_list(begin: Any, end: Any, buckets: Any, ranks: Any, index: Any, out: A
     while record < end:
         if index.atoms0[record] == _PASSES:  # then more of them do: records are in the order of their atoms
             count = passing_run(record, end, index.atoms0)
-            for i in range(count):
-                out[position + np.int64(i)] = index.target[record + i]
+            copy_ints(out, position, index.target, record, count)
             position += np.int64(count)
             record += count
             continue

@@ -1,6 +1,17 @@
 """Matching in tiles: for thousands of events. A block of events is sorted by one channel after the other; the events
 that look into the same list stand together then, and each record of the list is compared with 64 of them at a time,
 in buckets.
+
+What the arrays are: `index` is `arrays.Postings`, `ranks[channel, event]` are the ranks of the events, and `work` are
+the buffers of `workspace.py`. `columns[channel, i]` and `rows[i, channel]` are the buckets of event i of the block,
+`own[i, channel]` its ranks. For the channel at hand `order` are the events by their rank there, `key` these ranks, and
+`sorted_columns` the buckets in that order, `STRIDE` apart, of the channels that records under this one verify. A pair
+is a place in the block (`pair_event`) and a target.
+
+What holds: a block has at most `BLOCK` events, so a place in it has 16 bits. 64 events may be loaded anywhere, because
+`STRIDE` leaves room behind the last one; those beyond the list's events are masked. When a load begins there are 64
+free pairs, so that none is counted while it is written; where there are not, the block is done again with larger
+buffers. Buckets decide first, and ranks where an end of an interval lies within the event's bucket.
 """
 
 from __future__ import annotations

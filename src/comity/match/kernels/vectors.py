@@ -126,6 +126,29 @@ def _gather(builder: Any, base: Any, places: Any) -> Any:
 
 
 @operation
+def copy_ints(typing: Any, out: Any, to: Any, source: Any, begin: Any, count: Any) -> Any:
+    """Copies so many elements of an array into another one, which has room for them."""
+    signature = types.void(out, to, source, begin, count)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        width = _I64(kinds[0].dtype.bitwidth // 8)
+        places = [
+            builder.gep(
+                builder.bitcast(_data(context, builder, kinds[i], arguments[i]), ir.PointerType(_I8)),
+                [builder.mul(_word(builder, arguments[i + 1], kinds[i + 1]), width)],
+                source_etype=_I8,
+            )
+            for i in (0, 2)
+        ]
+        size = builder.mul(_word(builder, arguments[4], kinds[4]), width)
+        cgutils.raw_memcpy(builder, *places, size, 1)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@operation
 def trailing_zeros(typing: Any, bits: Any) -> Any:
     """The number of the lowest bit that is set."""
     signature = types.uint64(types.uint64)
