@@ -245,7 +245,8 @@ class BrokerProcess:
         listen = self.address or "127.0.0.1:0"
         command = [sys.executable, "-m", "comity", "serve", "--broker", self.name, "--listen", listen, *self.options]
         self.process = subprocess.Popen(
-            [*command, "--format", "json"],
+            [*command, "--format", "json", "--end-with-input"],
+            stdin=subprocess.PIPE,  # which ends with us, however that is
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,

@@ -42,7 +42,7 @@ _OF_BROKERS = (
         "tls_key",
         "tls_ca",
     ),
-    *("client_token", "metrics", "metrics_port", "metrics_host"),
+    *("client_token", "end_with_input", "metrics", "metrics_port", "metrics_host"),
 )
 
 
@@ -109,6 +109,10 @@ def serve(
     client_token: Annotated[
         Path | None, option("FILE", "A file with a text that clients must give.", "--client-token")
     ] = None,
+    end_with_input: Annotated[
+        bool,
+        typer.Option("--end-with-input", help="Stop when standard input ends, as when whoever started us is killed."),
+    ] = False,
     metrics: MetricsFileOption = None,
     metrics_port: MetricsPortOption = None,
     metrics_host: MetricsHostOption = LOOPBACK,
@@ -152,7 +156,7 @@ def serve(
     with ExitStack() as stack:
         stack.enter_context(logging_to(log_file, log_format, verbose=session.verbose))
         observe = stack.enter_context(_measured(metrics, metrics_port, metrics_host))
-        run_node(settings, lambda node: _ready(node, settings, format), observe)
+        run_node(settings, lambda node: _ready(node, settings, format), observe, ends_with_input=end_with_input)
 
 
 def _refuse_broker_options(context: typer.Context) -> None:

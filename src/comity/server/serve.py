@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, cast
@@ -25,14 +27,24 @@ from comity.server.tls import TlsContexts
 from comity.wire import Hello, PeerRole
 
 _BACKLOG = 256
+_STANDARD_INPUT = 0
 _TICK_S = 0.25
 _LAST_S = 0.3
 """Seconds for the last words to go out."""
 
 
-async def serve(settings: NodeSettings, ready: Callable[[BrokerNode], None], observe: Observe | None = None) -> None:
-    """Run a node until SIGTERM or SIGINT asks it to stop; `observe` is told of it every other second."""
-    with asked_to_stop() as stopping:
+async def serve(
+    settings: NodeSettings,
+    ready: Callable[[BrokerNode], None],
+    observe: Observe | None = None,
+    *,
+    ends_with_input: bool = False,
+) -> None:
+    """Run a node until SIGTERM or SIGINT asks it to stop, or standard input ends, if it `ends_with_input`.
+
+    `observe` is told of it every other second.
+    """
+    with asked_to_stop(ends_with_input=ends_with_input) as stopping:
         async with running_node(settings) as node:
             ready(node)
             node.observe = observe
@@ -40,17 +52,32 @@ async def serve(settings: NodeSettings, ready: Callable[[BrokerNode], None], obs
 
 
 @contextmanager
-def asked_to_stop() -> Iterator[asyncio.Event]:
-    """What SIGTERM and SIGINT set during the block, in place of what they do otherwise."""
+def asked_to_stop(*, ends_with_input: bool = False) -> Iterator[asyncio.Event]:
+    """What SIGTERM and SIGINT set during the block, in place of what they do otherwise; and the end of the input."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
+    if ends_with_input:
+        _watch_input(loop, stopping)
     try:
         yield stopping
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
+
+
+def _watch_input(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
+    """Stop when standard input ends. A thread reads it: an event loop cannot wait for everything that it may be."""
+
+    def read() -> None:
+        with suppress(OSError):
+            while os.read(_STANDARD_INPUT, 4096):
+                pass
+        with suppress(RuntimeError):  # the loop may be over by then
+            loop.call_soon_threadsafe(stopping.set)
+
+    threading.Thread(target=read, name="comity-watch-input", daemon=True).start()
 
 
 @asynccontextmanager
@@ -230,10 +257,16 @@ def _listener(listen: Address) -> socket.socket:
     return listener
 
 
-def run_node(settings: NodeSettings, ready: Callable[[BrokerNode], None], observe: Observe | None = None) -> None:
+def run_node(
+    settings: NodeSettings,
+    ready: Callable[[BrokerNode], None],
+    observe: Observe | None = None,
+    *,
+    ends_with_input: bool = False,
+) -> None:
     """The same in this thread, on the quickest event loop that is there."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner, suppress(asyncio.CancelledError):
-        runner.run(serve(settings, ready, observe))
+        runner.run(serve(settings, ready, observe, ends_with_input=ends_with_input))
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -46,8 +46,9 @@ async def running_brokers(above: Mapping[str, str | None], *options: str) -> Asy
 async def _start(processes: list[Process], options: Sequence[str], name: str, peer: str | None) -> str:
     linked = [] if peer is None else ["--peer", peer.removeprefix("comity://")]
     command = ["serve", "--broker", name, "--listen", "127.0.0.1:0", *options, *linked, "--format", "json"]
+    command.append("--end-with-input")  # so that none outlives us, however we end
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "comity", *command, stdout=PIPE, stderr=DEVNULL, env=os.environ
+        sys.executable, "-m", "comity", *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=os.environ
     )
     processes.append(process)
     assert process.stdout is not None
