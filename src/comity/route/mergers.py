@@ -39,25 +39,34 @@ class MergeAgreement:
     __slots__ = ("__weakref__",)
 
 
-class MergeBox:
+class FewValues:
+    """The attributes of a box that hold few values: by these it meets what it covers, and what covers it."""
+
+    __slots__ = ("points", "within")
+
+    def __init__(self, box: Box) -> None:
+        few = {path: members for path, values in box.items() if (members := _members(values)) is not None}
+        self.points: tuple[Hashable, ...] = tuple((path, members[0]) for path, members in few.items())
+        """One value of each of them; what covers the box has one of these in `within`, or has None there."""
+        least = min(few, key=lambda path: len(few[path]), default=None)
+        self.within: tuple[Hashable, ...] | None = None
+        """The values of the one with the fewest; None if there is none."""
+        if least is not None:
+            self.within = tuple((least, member) for member in few[least])
+
+
+class MergeBox(FewValues):
     """A filter as a box, with what others are compared by."""
 
-    __slots__ = ("__weakref__", "agreements", "box", "near", "points", "within")
+    __slots__ = ("__weakref__", "agreements", "box", "near")
 
     def __init__(self, box: Box, agreed: Callable[[Hashable], MergeAgreement]) -> None:
+        super().__init__(box)
         self.box = box
         self.agreements = tuple((path, agreed(common)) for path, common in agreements(box))
         """Each attribute, with what a box must have in common with this one to be mergeable over it."""
         self.near = tuple(map(agreed, near_agreements(box)))
         """What a box that differs in two attributes at most has in common with this one, for some pair of them."""
-        few = {path: members for path, values in box.items() if (members := _members(values)) is not None}
-        self.points: tuple[Hashable, ...] = tuple((path, members[0]) for path, members in few.items())
-        """One value of each attribute that holds few; what covers this box has one of them in `within`, or None."""
-        least = min(few, key=lambda path: len(few[path]), default=None)
-        self.within: tuple[Hashable, ...] | None = None
-        """The values of the attribute that holds the fewest; None if none holds few."""
-        if least is not None:
-            self.within = tuple((least, member) for member in few[least])
 
 
 def _members(values: ValueSet) -> tuple[Hashable, ...] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from comity.route.choosing.chooser import SingleChooser
+from comity.route.choosing.link_covers import LinkCovers
 from comity.route.relatives import CoverIndex
 from comity.route.route_filter import RouteFilter
 from comity.route.wanted import Interest
@@ -16,7 +17,7 @@ from comity.route.wanted import Interest
 class Uncovered(SingleChooser):
     """Chooses the filters that no other one covers; what is durable is hidden by what is durable only."""
 
-    def __init__(self, link: str, covers: CoverIndex) -> None:
+    def __init__(self, link: str, covers: CoverIndex | LinkCovers) -> None:
         super().__init__(link)
         self._covers = covers
         self._cover: dict[RouteFilter, RouteFilter] = {}

@@ -12,6 +12,7 @@ from comity.filter.open_kinds import Path
 from comity.limits import limits
 from comity.route.choosing.chooser import Chooser, Counts
 from comity.route.choosing.covering import Uncovered
+from comity.route.choosing.link_covers import LinkCovers
 from comity.route.choosing.tops import MergerPart, ToldParts
 from comity.route.filters import FilterPool
 from comity.route.mergers import Losses, MergeBox
@@ -27,7 +28,7 @@ class Mergeable(Chooser):
 
     def __init__(self, link: str, pool: FilterPool, losses: Losses | None = None, budget: float = 0.0) -> None:
         super().__init__(link)
-        self._base = Uncovered(link, pool.kept)
+        self._base = Uncovered(link, LinkCovers(pool))
         self._pool, self._losses, self._budget = pool, losses, budget
         self._pieces: dict[RouteFilter, MergerPart] = {}
         """Of what covering chooses."""
