@@ -26,6 +26,7 @@ class ApiParameter:
     about: str
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
     where: str = "query"
+    is_needed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
+import comity
 from comity.node.api.answers import answer
+from comity.node.api.documents import open_api
 from comity.node.api.routes import ApiRequest
 from comity.node.event_server import EventServer
 
@@ -41,6 +43,12 @@ async def healthz(asked: ApiRequest) -> web.Response:
     asked.connection.request_is_read()
     is_well = asked.server.is_running
     return answer({"status": "ok" if is_well else "failed", "position": asked.server.log.last}, 200 if is_well else 503)
+
+
+async def openapi(asked: ApiRequest) -> web.Response:
+    """What every request takes and gives."""
+    asked.connection.request_is_read()
+    return answer(open_api(asked.api.router.routes, comity.__version__))
 
 
 async def metrics(asked: ApiRequest) -> web.Response:

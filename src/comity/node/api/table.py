@@ -57,6 +57,7 @@ _TYPES = {
 ROUTES = (
     ApiRoute("GET", "/healthz", state.healthz, "Whether the node works.", {200: None, 503: None}, is_public=True),
     ApiRoute("GET", "/metrics", state.metrics, "Figures for Prometheus.", {200: None}, is_public=True),
+    ApiRoute("GET", "/openapi.json", state.openapi, "This, for programs (OpenAPI 3.1).", {200: None}, is_public=True),
     ApiRoute(
         "POST",
         "/v1/register",
@@ -112,7 +113,7 @@ ROUTES = (
         "Events of a type that were published.",
         {200: HistoryAnswer, **_READ},
         parameters=(
-            ApiParameter("type", "Events of this type and of those below it."),
+            ApiParameter("type", "Events of this type and of those below it.", is_needed=True),
             ApiParameter("from", "Not before this time.", _MOMENT),
             ApiParameter("to", "Before this time.", _MOMENT),
             ApiParameter("filter", "What the events must fulfil."),
