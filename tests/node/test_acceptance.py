@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
+from comity.engine.detect import Detection
+from comity.event.files import read_events
+from comity.event.taxonomy import Taxonomy
+from comity.language.files import read_bound_patterns
 from tests.node.clients import PASSWORD, NodeProcess, Person, now, people, running, values
 
 SIMPLE = "rule rule1\nonEvent HeatEvent h1;\nrule rule2\nonEvent StockExchangeEvent s1;\n"
@@ -74,13 +76,13 @@ async def test_figure_13_gives_what_detect_gives(node: NodeProcess, tmp_path: Pa
         warm = {"id": "warm", "source": "/13", "type": "HeatEvent", "data": {"loc": 2, "value": 16.0}}
         events.append({**warm, "time": now(-0.2).isoformat()})
         assert {one["outcome"] for one in await sensors.publish_all(events)} == {"stored"}
-        rules, log, types = tmp_path / "rules.rdl", tmp_path / "events.jsonl", node.folder / "house.yaml"
+        rules, log = tmp_path / "rules.rdl", tmp_path / "events.jsonl"
         rules.write_text(COMPOSITE)
         log.write_text("".join(json.dumps(one) + "\n" for one in events))
-        command = [sys.executable, "-m", "comity", "detect", str(rules), str(log), "--types", str(types)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        expected = [(one["profile"], *one["events"].values()) for one in lines]
+        types = Taxonomy.read(node.folder / "house.yaml")
+        detection = Detection(read_bound_patterns(rules, types), types)
+        reports = detection.over_stored(read_events(log, types, require_time=True))
+        expected = [(one.profile, *one.events.values()) for one in reports]
         assert sorted(one[0] for one in expected) == ["rule5", "rule5", "rule6"]
         async with ada.listening() as listener:
             found = await listener.notifications(len(expected))
