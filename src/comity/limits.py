@@ -157,7 +157,7 @@ class Limits:
     """Seconds from when a message between gateways is sent until it expires."""
     max_remembered_messages: int = 10_000
     """Messages of one domain, which have not expired, by which a gateway knows one that comes again."""
-    max_contract_revisions: int = 10_000
+    max_contract_revisions: int = 1_000
     """Forms of contracts, proposed, refused and in force, that a gateway knows of."""
     max_landed_rows: int = 50_000
     """Records of one file that a live source lands in."""

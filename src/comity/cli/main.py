@@ -21,6 +21,8 @@ from comity.cli import (
     examples,
     explain,
     fedreg,
+    gateway,
+    keys,
     lint,
     match,
     profiles,
@@ -39,6 +41,7 @@ from comity.cli import (
 )
 from comity.cli import run as run_command
 from comity.cli.contract import commands as contract
+from comity.cli.contract import consent
 from comity.cli.contract import diff as contract_diff
 from comity.cli.contract import suggest as contract_suggest
 from comity.cli.failure import INTERRUPTED, TERMINATED, report
@@ -65,7 +68,18 @@ app.command(epilog=backtest.EXAMPLE)(backtest.backtest)
 app.add_typer(profiles.app, name="profiles", epilog=profiles.EXAMPLE)
 contract.app.command(epilog=contract_suggest.EXAMPLE)(contract_suggest.suggest)
 contract.app.command(epilog=contract_diff.EXAMPLE)(contract_diff.diff)
+for _command, _epilog in (
+    (consent.propose, consent.PROPOSE_EXAMPLE),
+    (consent.show, consent.SHOW_EXAMPLE),
+    (consent.agree, consent.AGREE_EXAMPLE),
+    (consent.refuse, consent.REFUSE_EXAMPLE),
+    (consent.join, consent.JOIN_EXAMPLE),
+    (consent.leave, consent.LEAVE_EXAMPLE),
+):
+    contract.app.command(epilog=_epilog)(_command)
 app.add_typer(contract.app, name="contract", epilog=contract.EXAMPLE)
+app.add_typer(gateway.app, name="gateway", epilog=gateway.EXAMPLE)
+app.add_typer(keys.app, name="keys", epilog=keys.EXAMPLE)
 app.command(epilog=discover.EXAMPLE)(discover.discover)
 app.add_typer(types.app, name="types", epilog=types.EXAMPLE)
 app.add_typer(events.app, name="events", epilog=events.EXAMPLE)

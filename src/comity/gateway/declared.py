@@ -10,6 +10,7 @@ from comity.errors import Misuse
 from comity.event.taxonomy import Taxonomy
 from comity.federation.schema import DOMAIN_KEYS, ContractFile
 from comity.gateway.agreements import Revision
+from comity.gateway.keys import check_plain_name
 from comity.gateway.messages import Declaration
 from comity.meaning.units import check_unit
 
@@ -21,6 +22,8 @@ def check_revision(revision: Revision) -> None:
     """Raises `Misuse` for what is no contract, or one that does not stand for itself."""
     declaration = revision.declaration
     validate(DataDocument(declaration, (), Path()), ContractFile)
+    for name in (revision.contract, *sorted(revision.concerned)):
+        check_plain_name(name)
     files = _files(declaration)
     if files:
         hint = "write rows into the contract, and expressions in place of functions and stylesheets"

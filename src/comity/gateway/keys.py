@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
@@ -21,6 +22,7 @@ SEED_BYTES = 32
 _OF_MESSAGE = b"comity message 1\n"
 """What is signed begins with what it is, so that no signature is good for something else."""
 _OF_IDENTITY = b"comity identity 1\n"
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _MOST_SKEW = timedelta(minutes=5)
 """That the clock of a sender may be ahead of ours."""
 
@@ -108,6 +110,8 @@ def read_identity(text: str) -> IdentityDocument:
         raise _bad_identity(f"it is none: {error}") from None
     if found.expires.tzinfo is None:
         raise _bad_identity("its time has no zone")
+    check_plain_name(found.domain)
+    check_plain_name(found.federation)
     return found
 
 
@@ -133,6 +137,18 @@ def check_signature(message: GatewayMessage, authority: str, federation: str, no
         raise _refused("its signature is not that of its sender")
     _check_times(message, now)
     return identity
+
+
+def check_public(text: str) -> None:
+    """Raises `Misuse` unless a text is a public key."""
+    _bytes(text, 32, "public key")
+
+
+def check_plain_name(name: str) -> None:
+    """Raises `Misuse` unless a name of a domain, federation or contract can be the name of a file, and no other."""
+    if not _PLAIN_NAME.fullmatch(name):
+        hint = "take letters, digits and underscores, 100 at the most"
+        raise Misuse(f"{name[:100]!r} is no name that travels", code="bad-name", hint=hint)
 
 
 def _check_times(message: GatewayMessage, now: datetime) -> None:

@@ -28,7 +28,7 @@ TEST_EXAMPLE = "Example:  comity contract test examples/active_city --contract f
 
 _SHOWN = 10
 
-app = group("Check, test, suggest and compare contracts.")
+app = group("Check, test, suggest and compare contracts; make, change, join and leave them with other domains.")
 
 ContractOption = Annotated[
     str | None,
