@@ -323,10 +323,10 @@ def measured(bench: Bench, options: argparse.Namespace) -> Iterator[Row | Latenc
     seconds = 2.0 if options.quick else 5.0
     for batch in batches:
         yield from bench.floors(batch)
-    for subscriptions in options.subscriptions:
-        yield from bench.one_broker(subscriptions, batches)
     for kind in (NatsServer(), Mosquitto()):
         yield from bench.others(kind, 10_000, seconds)
+    for subscriptions in options.subscriptions:
+        yield from bench.one_broker(subscriptions, batches)
     for hops in options.hops:
         yield from bench.chain(hops, 1_024, seconds)
 

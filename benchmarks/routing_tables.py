@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import process_time
 
-import pyarrow as pa
+import numpy as np
 
 from comity.expression.bind import bind_text
 from comity.expression.scope import Scope
@@ -174,12 +174,13 @@ def storm(size: int, changes_per_second: int, group_ms: float) -> StormRow:
     broker.change(standing, 0.0)
     matcher = BatchMatcher(broker)
     matcher.follow()
-    lines = pa.array(_quotes(BATCH), pa.binary())
+    lines = _quotes(BATCH)
+    text, offsets = b"".join(lines), np.cumsum([0, *map(len, lines)])
     for _ in range(3):
-        matcher.match(None, lines)  # types are learned, kernels are compiled
-    quiet = _matched_per_second(lambda: matcher.match(None, lines), STORM_S)
+        matcher.match_text(None, text, offsets)  # types are learned, kernels are compiled
+    quiet = _matched_per_second(lambda: matcher.match_text(None, text, offsets), STORM_S)
     coming = _Coming(broker, matcher, texts, size, changes_per_second, group_ms / 1e3)
-    stormy = _matched_per_second(lambda: coming.step(lambda: matcher.match(None, lines)), STORM_S)
+    stormy = _matched_per_second(lambda: coming.step(lambda: matcher.match_text(None, text, offsets)), STORM_S)
     return StormRow(size, group_ms, coming.changed / STORM_S, quiet, stormy)
 
 
