@@ -161,7 +161,8 @@ class Listener:
 
 @asynccontextmanager
 async def people(url: str, *names: str) -> AsyncIterator[list[Person]]:
-    async with aiohttp.ClientSession() as session:
+    # Each request has a connection of its own: those that are kept would be gone with a node that is killed.
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
         yield [await Person(session, url, name, source=f"/{name}").register() for name in names]
 
 
