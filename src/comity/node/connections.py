@@ -80,9 +80,9 @@ class Connections:
         try:
             yield connection
         finally:
+            await connection.settle()  # whoever connects next begins behind what was acknowledged
             if self._by_name.get(name) is connection:
                 del self._by_name[name]
-            await connection.settle()
 
     async def _freed(self, name: str) -> DurableCursor | None:
         """The cursor of a subscriber who is not connected any more, whoever else tries to connect meanwhile."""
